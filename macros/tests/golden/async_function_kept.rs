@@ -1,0 +1,5 @@
+#[stage(DiffStage::GpuForward)]
+#[tokio::test]
+async fn forward() {
+    run().await
+}

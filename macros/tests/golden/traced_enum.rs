@@ -1,0 +1,5 @@
+#[derive(Traced)]
+enum Either<T> {
+    Generate(Box<Request>),
+    Other { request: T },
+}

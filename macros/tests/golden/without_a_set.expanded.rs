@@ -1,0 +1,73 @@
+fn literal() {
+    static __STAGETRACE_INFO: ::stagetrace::__private0::StageInfo = ::stagetrace::__private0::StageInfo::new(
+        "",
+        "decode",
+        2u8,
+        ::core::option::Option::None,
+    );
+    static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
+        ::stagetrace::__private0::Stage::new(&__STAGETRACE_INFO),
+        ::stagetrace::__private0::SpanKind::Internal,
+        &[],
+        ::core::concat!(::core::module_path!(), "::", "literal"),
+        ::core::file!(),
+        ::core::line!(),
+    );
+    let __guard = ::stagetrace::__private0::enter(&__STAGETRACE_SITE);
+    let __value: () = ::stagetrace::__private0::call(move || -> () {
+        #[allow(clippy::diverging_sub_expression)]
+        let __value: () = {};
+        #[allow(unreachable_code)] return __value;
+    });
+    __guard.end(::stagetrace::__private0::judge!(DEFAULT, & __value));
+    __value
+}
+
+// With `--cfg stagetrace_off`:
+
+fn literal() {
+    const _: &::core::primitive::str = "decode";
+    #[allow(clippy::diverging_sub_expression)]
+    let __value: () = {};
+    #[allow(unreachable_code)] return __value;
+}
+
+fn constant(req: &Request) -> impl ::core::future::Future<Output = ()> {
+    static __STAGETRACE_INFO: ::stagetrace::__private0::StageInfo = ::stagetrace::__private0::StageInfo::new(
+        "",
+        NAME,
+        2u8,
+        ::core::option::Option::None,
+    );
+    static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
+        ::stagetrace::__private0::Stage::new(&__STAGETRACE_INFO),
+        ::stagetrace::__private0::SpanKind::Internal,
+        &[],
+        ::core::concat!(::core::module_path!(), "::", "constant"),
+        ::core::file!(),
+        ::core::line!(),
+    );
+    ::stagetrace::__private0::prepare_of(
+            &__STAGETRACE_SITE,
+            || ::stagetrace::__private0::locate(&req).position(),
+        )
+        .run(
+            async move {
+                let req = req;
+                #[allow(clippy::diverging_sub_expression)]
+                let __value: () = {};
+                #[allow(unreachable_code)] return __value;
+            },
+            |__output| ::stagetrace::__private0::judge!(DEFAULT, __output),
+        )
+}
+
+// With `--cfg stagetrace_off`:
+
+async fn constant(req: &Request) {
+    const _: &::core::primitive::str = NAME;
+    let _ = || ::stagetrace::__private0::locate(&req).position();
+    #[allow(clippy::diverging_sub_expression)]
+    let __value: () = {};
+    #[allow(unreachable_code)] return __value;
+}

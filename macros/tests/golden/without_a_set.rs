@@ -1,0 +1,5 @@
+#[stage("decode")]
+fn literal() {}
+
+#[stage(name = NAME, req)]
+async fn constant(req: &Request) {}

@@ -1,0 +1,17 @@
+//! The one boundary between the caller's threads and the background.
+//!
+//! Laws: a caller takes no lock, makes no allocation and no system call here, but one wake-up of the collector per
+//! eight full chunks. A record is visible to every reader, in this process or another, from the moment its chunk's tail
+//! is published; its end is one store. When nothing is free the answer is "no", at once, and the loss is counted. Only
+//! the collector gives back and grows, and a chunk's sequence number changes before any of its words is used anew.
+
+mod pool;
+mod shelf;
+mod space;
+mod writer;
+
+pub use pool::DropCause;
+pub(crate) use pool::{Pool, STEP_BLOCKS};
+pub(crate) use shelf::{Hand, Links, Shelf, stock};
+pub(crate) use space::Space;
+pub(crate) use writer::Writer;

@@ -1,0 +1,140 @@
+//! The memory of a recording: one reserved range of blocks, a mapped file or plain memory.
+//!
+//! The range is reserved once and never given back, so an address in it stays valid for the life of the process. Blocks
+//! become usable one step at a time, and only after the file system has promised their pages: touching one can then
+//! neither fail nor take a first fault. This is the one file with `mmap`.
+
+use memmap2::{MmapOptions, MmapRaw};
+use stagetrace_wire::recording::layout::BLOCK;
+use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::fs::File;
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A reserved range of blocks.
+#[derive(Debug)]
+pub(crate) struct Space {
+    base: NonNull<AtomicU64>,
+    blocks: usize,
+    backing: Backing,
+}
+
+#[derive(Debug)]
+enum Backing {
+    /// The mapping lives as long as the space; the file grows with it.
+    File {
+        file: File,
+        _map: MmapRaw,
+    },
+    Memory,
+}
+
+// SAFETY: the range is only accessed through atomics, or as bytes by the one thread that owns a chunk in it.
+unsafe impl Send for Space {}
+// SAFETY: as above.
+unsafe impl Sync for Space {}
+
+impl Space {
+    /// Reserves plain memory for `blocks` blocks; pages are taken by the operating system as they are touched.
+    pub(crate) fn in_memory(blocks: usize) -> Space {
+        let layout = Layout::from_size_align(blocks.max(1) * BLOCK, BLOCK)
+            .expect("a space is a few MiB, far below the largest layout");
+        // SAFETY: the size is not zero.
+        let memory = unsafe { alloc_zeroed(layout) };
+        let base = NonNull::new(memory.cast()).unwrap_or_else(|| handle_alloc_error(layout));
+        Space { base, blocks, backing: Backing::Memory }
+    }
+
+    /// Maps `file`, which is empty and nobody else's, with room for `blocks` blocks.
+    pub(crate) fn in_file(file: File, blocks: usize) -> io::Result<Space> {
+        let len = blocks * BLOCK;
+        file.set_len(len as u64)?;
+        let map = MmapOptions::new().len(len).map_raw(&file)?;
+        let base = NonNull::new(map.as_mut_ptr().cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        Ok(Space { base, blocks, backing: Backing::File { file, _map: map } })
+    }
+
+    /// Blocks in the range, usable or not.
+    pub(crate) fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// Makes the pages of `count` blocks from `first` on usable: has the file system provide them, and touches them.
+    pub(crate) fn provide(&self, first: usize, count: usize) -> io::Result<()> {
+        if let Backing::File { file, .. } = &self.backing {
+            allocate(file, first * BLOCK, count * BLOCK)?;
+        }
+        for page in (first * BLOCK..(first + count) * BLOCK).step_by(4096) {
+            self.word(page / 8).fetch_or(0, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// The word with this index.
+    ///
+    /// # Panics
+    /// If it lies outside the range.
+    pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
+        assert!(index < self.blocks * (BLOCK / 8), "word {index} lies outside the recording");
+        // SAFETY: the index is in the range, which is mapped for as long as `self` lives.
+        unsafe { &*self.base.as_ptr().add(index) }
+    }
+
+    /// The words of one block.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub(crate) fn block(&self, block: usize) -> &[AtomicU64] {
+        assert!(block < self.blocks, "block {block} lies outside the recording");
+        // SAFETY: the block is in the range, which is mapped and zeroed, for as long as `self` lives.
+        unsafe {
+            std::slice::from_raw_parts(self.base.as_ptr().add(block * (BLOCK / 8)), BLOCK / 8)
+        }
+    }
+}
+
+/// Has the file system provide the bytes, as zeros, so that a full disk is an error here and not a signal later.
+fn allocate(file: &File, from: usize, len: usize) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        let flags = rustix::fs::FallocateFlags::empty();
+        match rustix::fs::fallocate(file, flags, from as u64, len as u64) {
+            Err(rustix::io::Errno::OPNOTSUPP) => {}
+            other => return other.map_err(io::Error::from),
+        }
+    }
+    write_zeros(file, from as u64, len)
+}
+
+#[cfg(unix)]
+fn write_zeros(file: &File, from: u64, len: usize) -> io::Result<()> {
+    std::os::unix::fs::FileExt::write_all_at(file, &vec![0; len], from)
+}
+
+#[cfg(windows)]
+fn write_zeros(file: &File, mut from: u64, len: usize) -> io::Result<()> {
+    let zeros = vec![0; len];
+    let mut rest = &zeros[..];
+    while !rest.is_empty() {
+        let written = std::os::windows::fs::FileExt::seek_write(file, rest, from)?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        from += written as u64;
+        rest = &rest[written..];
+    }
+    Ok(())
+}
+
+impl Drop for Space {
+    fn drop(&mut self) {
+        if let Backing::Memory = self.backing {
+            let layout = Layout::from_size_align(self.blocks.max(1) * BLOCK, BLOCK);
+            if let Ok(layout) = layout {
+                // SAFETY: allocated in `in_memory` with this layout, and no borrow outlives `self`.
+                unsafe { std::alloc::dealloc(self.base.as_ptr().cast(), layout) };
+            }
+        }
+    }
+}

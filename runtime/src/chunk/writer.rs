@@ -1,0 +1,97 @@
+//! A thread's place in its chunk: reserve, write, publish.
+
+use super::pool::Pool;
+use stagetrace_wire::recording::layout::chunk;
+use std::cell::Cell;
+use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Where a thread writes next. Belongs to one thread.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    cursor: Cell<*const AtomicU64>,
+    limit: Cell<*const AtomicU64>,
+    head: Cell<*const AtomicU64>,
+}
+
+/// Words reserved in a chunk, not yet published.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reserved(*const AtomicU64);
+
+impl Writer {
+    /// A writer without a chunk.
+    pub(crate) const fn new() -> Writer {
+        Writer {
+            cursor: Cell::new(ptr::null()),
+            limit: Cell::new(ptr::null()),
+            head: Cell::new(ptr::null()),
+        }
+    }
+
+    /// Room for `words` in the current chunk, `None` if it has not so much.
+    #[inline(always)]
+    pub(crate) fn reserve(&self, words: usize) -> Option<Reserved> {
+        let cursor = self.cursor.get();
+        let room = (self.limit.get() as usize).wrapping_sub(cursor as usize);
+        if words * 8 > room {
+            return None;
+        }
+        self.cursor.set(cursor.wrapping_add(words));
+        Some(Reserved(cursor))
+    }
+
+    /// Whether there is room for `words` in the current chunk.
+    pub(crate) fn has_room(&self, words: usize) -> bool {
+        (self.limit.get() as usize).wrapping_sub(self.cursor.get() as usize) >= words * 8
+    }
+
+    /// Exchanges places with another writer.
+    pub(crate) fn swap(&self, other: &Writer) {
+        self.cursor.swap(&other.cursor);
+        self.limit.swap(&other.limit);
+        self.head.swap(&other.head);
+    }
+
+    /// Lets every reader see all that was reserved and written so far.
+    #[inline(always)]
+    pub(crate) fn publish(&self) {
+        let head = self.head.get();
+        let tail = (self.cursor.get() as usize).wrapping_sub(head as usize);
+        // SAFETY: something was reserved, so there is a chunk, whose head is valid for the life of the process.
+        unsafe { &*head.add(chunk::TAIL) }.store(tail as u64, Ordering::Release);
+    }
+
+    /// Takes a new chunk with room for `words`, and hands over the old one. Whether there was one; if not, the old one
+    /// stays, since less may still fit.
+    #[cold]
+    pub(crate) fn refill(&self, pool: &'static Pool, words: usize) -> bool {
+        let Some(taken) = pool.take_chunk(self.head.get().is_null(), words * 8) else {
+            return false;
+        };
+        self.close(pool);
+        let range = taken.as_ptr_range();
+        self.head.set(range.start);
+        self.cursor.set(range.start.wrapping_add(chunk::HEAD / 8));
+        self.limit.set(range.end);
+        true
+    }
+
+    /// Hands the chunk over, if there is one; the next reservation finds none.
+    pub(crate) fn close(&self, pool: &Pool) {
+        let head = self.head.replace(ptr::null());
+        self.cursor.set(ptr::null());
+        self.limit.set(ptr::null());
+        if !head.is_null() {
+            // SAFETY: a chunk's head is valid for the life of the process, and atomic.
+            pool.hand_over(unsafe { &*head.cast::<[AtomicU64; chunk::HEAD / 8]>() });
+        }
+    }
+}
+
+impl Reserved {
+    /// The first reserved word, as an address that stays valid for the life of the process.
+    #[inline(always)]
+    pub(crate) fn start(self) -> *const AtomicU64 {
+        self.0
+    }
+}

@@ -1,0 +1,73 @@
+//! The log of anchors: reads the clocks now and then and fixes the line from ticks to time.
+
+use crate::chunk::Pool;
+use stagetrace_wire::recording::layout::header;
+use stagetrace_wire::recording::time::{Anchor, Reading, Timeline};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// An anchor is only added if the line misses the clock by more than this, in nanoseconds, or the last is old.
+const TOLERANCE: u64 = 250;
+/// The oldest that the last anchor may be, so that suspends and steps of the wall clock are seen.
+const OLD: Duration = Duration::from_secs(60);
+
+/// The log, and when the clocks are read next.
+#[derive(Debug)]
+pub(crate) struct Anchors {
+    pool: &'static Pool,
+    origin: Reading,
+    timeline: Timeline,
+    start: Instant,
+    next: Duration,
+    added: Instant,
+}
+
+impl Anchors {
+    /// A log that begins with the line through two readings at init.
+    pub(crate) fn new(pool: &'static Pool, origin: Reading, now: Reading) -> Anchors {
+        let start = Instant::now();
+        let mut anchors = Anchors {
+            pool,
+            origin,
+            timeline: Timeline::default(),
+            start,
+            next: Duration::from_millis(1),
+            added: start,
+        };
+        anchors.add(Anchor::first(origin, now));
+        anchors
+    }
+
+    /// Reads the clocks if it is time: after 1, 10 and 100 ms, then each second.
+    pub(crate) fn refresh(&mut self) {
+        let age = self.start.elapsed();
+        if age < self.next {
+            return;
+        }
+        let second = Duration::from_secs(1);
+        self.next = if self.next < second { self.next * 10 } else { age + second };
+        let now = self.pool.clock().read();
+        let Some(last) = self.timeline.last() else { return };
+        let next = last.next(self.origin, now);
+        let stepped = next.wall != last.wall;
+        if age < second || stepped || last.miss(now) > TOLERANCE || self.added.elapsed() > OLD {
+            self.add(next);
+            self.added = Instant::now();
+        }
+    }
+
+    /// The line.
+    pub(crate) fn timeline(&self) -> &Timeline {
+        &self.timeline
+    }
+
+    fn add(&mut self, anchor: Anchor) {
+        let count = self.pool.header(header::ANCHOR_COUNT).load(Ordering::Relaxed);
+        let at = header::ANCHOR_RING + (count as usize % header::ANCHORS) * header::ANCHOR;
+        for (word, value) in anchor.to_words().into_iter().enumerate() {
+            self.pool.header(at / 8 + word).store(value, Ordering::Relaxed);
+        }
+        self.pool.header(header::ANCHOR_COUNT).store(count + 1, Ordering::Release);
+        self.timeline.push(anchor);
+    }
+}

@@ -1,0 +1,21 @@
+//! Collect: the background's one thread, from records to sinks.
+//!
+//! It polls, so that the caller's threads need not speak to it; it looks at every chunk as a reader in another process
+//! would, and is the only one that gives chunks back.
+
+mod anchors;
+mod breakdown;
+mod details;
+mod loss;
+mod owned;
+mod sink;
+mod sweep;
+mod view;
+mod worker;
+
+pub(crate) use anchors::Anchors;
+pub(crate) use owned::to_span;
+pub(crate) use sink::{OpenSink, Sink};
+pub(crate) use sweep::Sweep;
+pub(crate) use view::{Key, SpanView};
+pub(crate) use worker::{Collector, Flushed};

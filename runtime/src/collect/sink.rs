@@ -1,0 +1,50 @@
+//! What takes spans from the collector.
+
+use super::view::SpanView;
+use crate::config::Batching;
+use crate::error::SinkError;
+use crate::stats::SinkStatus;
+use stagetrace_wire::span::Resource;
+use std::time::Instant;
+
+/// Makes a sink, once it is known whose spans it will take.
+pub(crate) type OpenSink = Box<dyn FnOnce(&Resource, &Batching) -> Box<dyn Sink>>;
+
+/// A way out for spans. Called by the collector's thread only; what is slow or may hang has a thread of its own behind.
+pub(crate) trait Sink: Send {
+    /// Takes a span into the batch at hand.
+    fn add(&mut self, span: &SpanView<'_>);
+
+    /// Whether the batch at hand is large enough to be let go.
+    fn is_full(&self) -> bool;
+
+    /// Lets the batch go. An error says that it is still at hand and will be tried again.
+    fn commit(&mut self) -> Result<(), SinkError>;
+
+    /// Gives up the batch at hand, which could not be let go for too long; its spans count as failed.
+    fn abandon(&mut self);
+
+    /// Asks it to get all out of the process that was let go before; with `last`, to close then. Does not wait.
+    fn begin_flush(&mut self, _deadline: Instant, _last: bool) {}
+
+    /// Whether what [`Sink::begin_flush`] asked for goes on and may still succeed.
+    fn is_flushing(&self) -> bool {
+        false
+    }
+
+    /// Says what did not get out, when it is done or the deadline has passed. Does not wait.
+    fn flush(&mut self, deadline: Instant) -> Result<(), SinkError>;
+
+    /// How it stands.
+    fn status(&self) -> SinkStatus;
+
+    /// Whether its spans are safe on disk as soon as they are let go. The recording marks them then.
+    fn is_durable(&self) -> bool {
+        false
+    }
+
+    /// What is on disk: rotation number and length of the file.
+    fn acknowledged(&self) -> (u16, u64) {
+        (0, 0)
+    }
+}

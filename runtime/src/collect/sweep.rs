@@ -1,0 +1,394 @@
+//! The walk over all chunks and slabs: what has ended since the last one, and which chunks are done with.
+//!
+//! A chunk's records are looked at in order, once; those still open are looked at again until they end. An ended span
+//! is exported at once, but for two kinds that wait: a request's root, one full sweep, so that the stages that ended
+//! before it are in its breakdown; and a span with side records, until they were seen.
+
+use super::details::Details;
+use super::view::{Record, SpanView};
+use crate::chunk::{Hand, Pool};
+use crate::collect::breakdown::Breakdowns;
+use crate::config::SpanLimits;
+use crate::record::{register, slab as slabs};
+use crate::stage::Site;
+use stagetrace_wire::id::{SpanId, TraceId};
+use stagetrace_wire::recording::layout::{BLOCK, SMALL_CHUNK, chunk, slab, slot};
+use stagetrace_wire::recording::time::Timeline;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Sweeps that a span waits for its side records at most.
+const PATIENCE: u64 = 4;
+
+/// What the collector knows of the recorder's memory.
+#[derive(Debug)]
+pub(crate) struct Sweep {
+    pool: &'static Pool,
+    limits: SpanLimits,
+    chunks: Vec<Chunk>,
+    sites: Vec<&'static Site>,
+    details: Details,
+    breakdowns: Breakdowns,
+    waiting: Vec<Waiting>,
+    /// How many sweeps there were.
+    count: u64,
+    /// Where the spans handed out since the last [`Sweep::acknowledge`] came from.
+    handed: Vec<Place>,
+    /// Spans exported, and discarded by a call.
+    pub(crate) ended: u64,
+    pub(crate) discarded: u64,
+    scratch: Vec<u64>,
+    /// Slab slots on their way back to the shelf.
+    freed: Hand,
+}
+
+/// What is known of one chunk.
+#[derive(Clone, Debug, Default)]
+struct Chunk {
+    /// Bytes that were looked at.
+    cursor: usize,
+    /// Offsets of records that were open, in bytes.
+    open: Vec<u32>,
+    /// Spans that have ended and are not yet safe.
+    unsafe_spans: u32,
+}
+
+/// A span that waits, copied out.
+#[derive(Debug)]
+struct Waiting {
+    words: Box<[u64]>,
+    place: Place,
+    since: u64,
+}
+
+/// A record's place: page of the chunk, and offset in bytes; or [`IN_SLAB`] and the number of a slab slot.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    page: u32,
+    offset: u32,
+}
+
+const IN_SLAB: u32 = u32::MAX;
+
+impl Sweep {
+    /// Nothing seen yet.
+    pub(crate) fn new(pool: &'static Pool, limits: SpanLimits) -> Sweep {
+        Sweep {
+            pool,
+            limits,
+            chunks: Vec::new(),
+            sites: Vec::new(),
+            details: Details::new(limits),
+            breakdowns: Breakdowns::default(),
+            waiting: Vec::new(),
+            count: 0,
+            handed: Vec::new(),
+            ended: 0,
+            discarded: 0,
+            scratch: Vec::new(),
+            freed: Hand::new(),
+        }
+    }
+
+    /// Walks once, and hands every span that is ready to `export`. Gives how many records were new.
+    pub(crate) fn walk(
+        &mut self,
+        timeline: &Timeline,
+        export: &mut dyn FnMut(&SpanView<'_>),
+    ) -> usize {
+        self.count += 1;
+        let mut out = Out { timeline, export };
+        let mut news = 0;
+        let blocks = self.pool.blocks();
+        self.chunks.resize(blocks * (BLOCK / SMALL_CHUNK), Chunk::default());
+        for block in 1..blocks {
+            let words = self.pool.block(block);
+            let kind = words[chunk::KIND].load(Ordering::Acquire);
+            if kind as u32 != chunk::RECORDS {
+                continue;
+            }
+            let size = (kind >> 32) as usize;
+            for (at, words) in words.chunks(size / 8).enumerate() {
+                let page = block * (BLOCK / SMALL_CHUNK) + at * (size / SMALL_CHUNK);
+                news += self.look(page, words, &mut out);
+            }
+        }
+        self.take_ended_in_place(&mut out);
+        self.release_waiting(&mut out);
+        if self.count.is_multiple_of(256) {
+            self.breakdowns.forget_dead(self.count);
+            self.details.forget_old(self.count);
+        }
+        news
+    }
+
+    /// Looks at what is new in a chunk, and at what was open.
+    fn look(&mut self, page: usize, words: &[AtomicU64], out: &mut Out<'_>) -> usize {
+        // In this order: once a chunk is full its tail stands.
+        let state = words[chunk::STATE].load(Ordering::Acquire);
+        if state == chunk::FREE {
+            return 0;
+        }
+        let tail = words[chunk::TAIL].load(Ordering::Acquire) as usize;
+        let mut known = std::mem::take(&mut self.chunks[page]);
+        known.cursor = known.cursor.max(chunk::HEAD);
+        let place = |offset: usize| Place { page: page as u32, offset: offset as u32 };
+        let mut news = 0;
+        known.open.retain(|&offset| {
+            let record = &words[offset as usize / 8..];
+            let open = record[slot::END].load(Ordering::Acquire) == 0;
+            if !open {
+                news += 1;
+                known.unsafe_spans += 1;
+                self.take(record, place(offset as usize), out);
+            }
+            open
+        });
+        while known.cursor < tail {
+            let offset = known.cursor;
+            let record = &words[offset / 8..tail / 8];
+            let meta = record[slot::META].load(Ordering::Relaxed);
+            let size = (meta >> 32) as u16 as usize * 8;
+            if size == 0 || offset + size > tail {
+                // Published whole by its owner; anything else would be a bug, which must not loop.
+                debug_assert!(false, "a record of {size} bytes at {offset} of {tail}");
+                known.cursor = tail;
+                break;
+            }
+            known.cursor += size;
+            news += 1;
+            if (meta >> 56) as u8 & slot::SIDE != 0 {
+                self.details.add(record, size / 8, self.count);
+            } else if record[slot::END].load(Ordering::Acquire) == 0 {
+                known.open.push(offset as u32);
+            } else {
+                known.unsafe_spans += 1;
+                self.take(record, place(offset), out);
+            }
+        }
+        // `take` counts down what was discarded, in the place that was put aside.
+        known.unsafe_spans -= std::mem::take(&mut self.chunks[page].unsafe_spans);
+        self.chunks[page] = known;
+        news
+    }
+
+    /// Takes an ended span out of its record.
+    fn take(&mut self, record: &[AtomicU64], place: Place, out: &mut Out<'_>) {
+        let size = (record[slot::META].load(Ordering::Relaxed) >> 32) as u16 as usize;
+        let mut words = std::mem::take(&mut self.scratch);
+        words.clear();
+        words.extend(record[..size.min(record.len())].iter().map(|w| w.load(Ordering::Relaxed)));
+        self.ended_span(&words, place, out);
+        self.scratch = words;
+    }
+
+    fn ended_span(&mut self, words: &[u64], place: Place, out: &mut Out<'_>) {
+        let record = Record(words);
+        if record.word(slot::LIFE) & slot::DISCARDED != 0 {
+            self.discarded += 1;
+            self.details.take(record.word(slot::SPAN));
+            if let Some(chunk) = self.chunks.get_mut(place.page as usize) {
+                chunk.unsafe_spans += 1;
+            }
+            return;
+        }
+        let is_root = record.flag(slot::ROOT);
+        if record.root() != 0
+            && !is_root
+            && let Some(site) = self.site(record.site())
+        {
+            let ns = duration(&record, out.timeline);
+            let sweep = self.count;
+            self.breakdowns.add(record.root(), record.trace(), site.stage(), ns, sweep);
+        }
+        // A count that stopped says only that there are many.
+        let waits = record.sides() > self.details.seen(record.word(slot::SPAN))
+            || u64::from(record.sides()) == slot::MAX_SIDES;
+        if is_root || waits {
+            self.waiting.push(Waiting { words: words.into(), place, since: self.count });
+        } else {
+            self.export(words, place, out);
+        }
+    }
+
+    /// Exports what has waited long enough: since the walk before, so that this whole walk lies between.
+    fn release_waiting(&mut self, out: &mut Out<'_>) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        waiting.retain(|span| {
+            let record = Record(&span.words);
+            let complete = record.sides() <= self.details.seen(record.word(slot::SPAN));
+            let waits =
+                span.since >= self.count || (!complete && span.since + PATIENCE > self.count);
+            if !waits {
+                self.export(&span.words, span.place, out);
+            }
+            waits
+        });
+        waiting.append(&mut self.waiting);
+        self.waiting = waiting;
+    }
+
+    fn export(&mut self, words: &[u64], place: Place, out: &mut Out<'_>) {
+        let record = Record(words);
+        let [upper, lower] = record.trace();
+        let ids = TraceId::from_u128(u128::from(upper) << 64 | u128::from(lower))
+            .zip(SpanId::from_u64(record.word(slot::SPAN)));
+        let taken = self.details.take(record.word(slot::SPAN));
+        let breakdown = match record.flag(slot::ROOT) {
+            true => self.breakdowns.take(record.root(), record.trace()),
+            false => Vec::new(),
+        };
+        let (Some((trace_id, span_id)), Some(site)) = (ids, self.site(record.site())) else {
+            debug_assert!(false, "a span without ids or site");
+            return;
+        };
+        let (begin, end) = times(&record, out.timeline);
+        let timeline = out.timeline;
+        (out.export)(&SpanView {
+            trace_id,
+            span_id,
+            parent: SpanId::from_u64(record.word(slot::PARENT)),
+            number: record.site(),
+            site,
+            begin,
+            end,
+            record,
+            details: &taken.details,
+            dropped_events: taken.dropped_events,
+            dropped_links: taken.dropped_links,
+            breakdown: &breakdown,
+            limits: &self.limits,
+            timeline,
+        });
+        self.ended += 1;
+        self.handed.push(place);
+    }
+
+    /// Exports spans that ended in their slab slots, which stay taken until they are safe.
+    fn take_ended_in_place(&mut self, out: &mut Out<'_>) {
+        if self.pool.take_ended_in_place() == 0 {
+            return;
+        }
+        for number in self.slab_slots() {
+            let words = self.pool.slot(number);
+            let used = words[slab::GENERATION].load(Ordering::Acquire).is_multiple_of(2);
+            let ended = used && words[slot::END].load(Ordering::Acquire) != 0;
+            if ended
+                && words[slot::LIFE].fetch_or(slot::TAKEN, Ordering::Relaxed) & slot::TAKEN == 0
+            {
+                let word = |at: usize| words[at].load(Ordering::Relaxed);
+                let size = ((word(slot::META) >> 32) as u16 as usize).clamp(8, slab::WORDS - 1);
+                let copy: Vec<u64> =
+                    (0..slot::WORDS).chain(slab::ATTRIBUTES..size + 1).map(word).collect();
+                let place = Place { page: IN_SLAB, offset: number };
+                if copy[slot::LIFE] & slot::DISCARDED != 0 {
+                    self.handed.push(place);
+                }
+                self.ended_span(&copy, place, out);
+            }
+        }
+    }
+
+    fn slab_slots(&self) -> Vec<u32> {
+        let is_slab = |block: &usize| {
+            let kind = self.pool.block(*block)[chunk::KIND].load(Ordering::Acquire);
+            kind as u32 == chunk::SLAB
+        };
+        let blocks = (1..self.pool.blocks()).filter(is_slab);
+        let slots = |block: usize| (block * slab::SLOTS) as u32..((block + 1) * slab::SLOTS) as u32;
+        blocks.flat_map(slots).collect()
+    }
+
+    /// Says that every span handed out so far is safe: marks them if `mark`, and recycles the chunks that are done.
+    pub(crate) fn acknowledge(&mut self, mark: bool) {
+        for place in std::mem::take(&mut self.handed) {
+            if place.page == IN_SLAB {
+                slabs::release(self.pool, place.offset);
+                self.freed.give(self.pool, self.pool.slots(), place.offset);
+                continue;
+            }
+            let Some(known) = self.chunks.get_mut(place.page as usize) else { continue };
+            known.unsafe_spans = known.unsafe_spans.saturating_sub(1);
+            if mark {
+                let (block, page) = (place.page as usize / PAGES, place.page as usize % PAGES);
+                let at = page * (SMALL_CHUNK / 8) + place.offset as usize / 8 + slot::LIFE;
+                self.pool.block(block)[at].fetch_or(slot::EXPORTED, Ordering::Relaxed);
+            }
+        }
+        self.freed.empty(self.pool, self.pool.slots());
+        self.recycle();
+    }
+
+    fn recycle(&mut self) {
+        for block in 1..self.pool.blocks() {
+            let words = self.pool.block(block);
+            let kind = words[chunk::KIND].load(Ordering::Acquire);
+            if kind as u32 != chunk::RECORDS {
+                continue;
+            }
+            let size = (kind >> 32) as usize;
+            for (at, words) in words.chunks(size / 8).enumerate() {
+                let Some(known) = self.chunks.get_mut(block * PAGES + at * (size / SMALL_CHUNK))
+                else {
+                    continue;
+                };
+                let full = words[chunk::STATE].load(Ordering::Acquire) == chunk::FULL;
+                let read = known.cursor as u64 == words[chunk::TAIL].load(Ordering::Acquire);
+                if full && read && known.open.is_empty() && known.unsafe_spans == 0 {
+                    *known = Chunk::default();
+                    self.pool.recycle(words);
+                }
+            }
+        }
+    }
+
+    /// Spans that have ended and wait in the collector.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.waiting.len() as u64
+    }
+
+    /// Spans that are open: in chunks as of the last walk, in slabs now.
+    pub(crate) fn open(&self) -> u64 {
+        let in_chunks: usize = self.chunks.iter().map(|chunk| chunk.open.len()).sum();
+        let is_open = |number: &u32| {
+            let words = self.pool.slot(*number);
+            words[slab::GENERATION].load(Ordering::Acquire).is_multiple_of(2)
+                && words[slot::END].load(Ordering::Relaxed) == 0
+        };
+        (in_chunks + self.slab_slots().iter().filter(|number| is_open(number)).count()) as u64
+    }
+
+    /// Details of spans that were never seen to end, thrown away.
+    pub(crate) fn orphaned_details(&self) -> u64 {
+        self.details.orphaned
+    }
+
+    fn site(&mut self, number: u32) -> Option<&'static Site> {
+        let at = (number as usize).checked_sub(1)?;
+        if at >= self.sites.len() {
+            self.sites.extend(register::sites_after(self.sites.len()));
+        }
+        self.sites.get(at).copied()
+    }
+}
+
+const PAGES: usize = BLOCK / SMALL_CHUNK;
+
+struct Out<'a> {
+    timeline: &'a Timeline,
+    export: &'a mut dyn FnMut(&SpanView<'_>),
+}
+
+/// Begin and end in Unix nanoseconds; an end before its begin is its begin.
+fn times(record: &Record<'_>, timeline: &Timeline) -> (u64, u64) {
+    let (begin, end) = (record.word(slot::BEGIN), record.word(slot::END));
+    let (begin, end) = match record.flag(slot::NANOSECONDS) {
+        true => (timeline.unix_of_monotonic(begin), timeline.unix_of_monotonic(end)),
+        false => (timeline.unix(begin), timeline.unix(end)),
+    };
+    (begin, end.max(begin))
+}
+
+fn duration(record: &Record<'_>, timeline: &Timeline) -> u64 {
+    let (begin, end) = times(record, timeline);
+    end - begin
+}

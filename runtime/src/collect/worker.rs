@@ -1,0 +1,340 @@
+//! The collector's thread: walks, lets sinks go, answers, and never lets trouble out.
+
+use super::anchors::Anchors;
+use super::loss::LossReport;
+use super::sink::Sink;
+use super::sweep::Sweep;
+use crate::chunk::{DropCause, Pool};
+use crate::complain;
+use crate::error::SinkError;
+use crate::record::{live, recorder};
+use crate::request::UNREADABLE;
+use crate::stage::level;
+use crate::stats::Stats;
+use stagetrace_wire::recording::layout::{BLOCK, header};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{JoinHandle, Thread};
+use std::time::{Duration, Instant};
+
+/// Shortest and longest time between walks while spans come, and the longest when nothing does.
+const BUSY: Duration = Duration::from_millis(5);
+const CALM: Duration = Duration::from_millis(50);
+const IDLE: Duration = Duration::from_secs(1);
+/// Blocks that shall be free after each walk.
+const RESERVE: u32 = 8;
+/// How long a batch that cannot be let go is tried again.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// After so many rounds of a flush everything that ended before it has been handed out, if only at its deadline.
+const ROUNDS: u32 = 4;
+/// How much longer than its deadline a flush is waited for, so that it can say what failed.
+const GRACE: Duration = Duration::from_millis(40);
+
+/// A running collector, as other threads see it.
+#[derive(Debug)]
+pub(crate) struct Collector {
+    messages: Mutex<Sender<Message>>,
+    thread: Thread,
+    join: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What other threads ask for.
+enum Message {
+    Flush { deadline: Instant, reply: SyncSender<Flushed> },
+    Stats { reply: SyncSender<Stats> },
+    Stop { deadline: Instant, reply: SyncSender<Flushed> },
+}
+
+/// The answer to a flush: the counters at its cut, and every failure.
+#[derive(Clone, Debug)]
+pub(crate) struct Flushed {
+    pub(crate) stats: Stats,
+    pub(crate) failures: Vec<SinkError>,
+}
+
+impl Collector {
+    /// Starts the thread.
+    pub(crate) fn start(
+        pool: &'static Pool,
+        sweep: Sweep,
+        anchors: Anchors,
+        sinks: Vec<Box<dyn Sink>>,
+    ) -> std::io::Result<Collector> {
+        let (sender, messages) = channel();
+        let worker = Worker::new(pool, sweep, anchors, sinks);
+        let join = std::thread::Builder::new()
+            .name("stagetrace".into())
+            .spawn(move || worker.run(&messages))?;
+        pool.set_collector(join.thread().clone());
+        Ok(Collector {
+            messages: Mutex::new(sender),
+            thread: join.thread().clone(),
+            join: Mutex::new(Some(join)),
+        })
+    }
+
+    /// Has everything that ended before this call leave the process. `None` if the deadline passed first.
+    pub(crate) fn flush(&self, deadline: Instant) -> Option<Flushed> {
+        self.ask(deadline, |reply| Message::Flush { deadline, reply })
+    }
+
+    /// The counters now.
+    pub(crate) fn stats(&self, deadline: Instant) -> Option<Stats> {
+        self.ask(deadline, |reply| Message::Stats { reply })
+    }
+
+    /// Flushes and ends the thread. `None` if the deadline passed first; the thread then ends when it can.
+    pub(crate) fn stop(&self, deadline: Instant) -> Option<Flushed> {
+        let flushed = self.ask(deadline, |reply| Message::Stop { deadline, reply });
+        if flushed.is_some() {
+            let join = self.join.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(join) = join {
+                let _ = join.join();
+            }
+        }
+        flushed
+    }
+
+    fn ask<T>(
+        &self,
+        deadline: Instant,
+        message: impl FnOnce(SyncSender<T>) -> Message,
+    ) -> Option<T> {
+        if std::thread::current().id() == self.thread.id() {
+            // An exporter that asks from the collector's own thread would wait for itself.
+            return None;
+        }
+        let (reply, answer) = sync_channel(1);
+        let messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        messages.send(message(reply)).ok()?;
+        self.thread.unpark();
+        answer.recv_timeout(deadline.saturating_duration_since(Instant::now()) + GRACE).ok()
+    }
+}
+
+struct Worker {
+    pool: &'static Pool,
+    sweep: Sweep,
+    anchors: Anchors,
+    sinks: Vec<Box<dyn Sink>>,
+    losses: LossReport,
+    pause: Duration,
+    last_news: Instant,
+    /// Since when the sinks could not let go of their batches.
+    stuck_since: Option<Instant>,
+    handed: u64,
+    panics: AtomicU64,
+}
+
+impl Worker {
+    fn new(
+        pool: &'static Pool,
+        sweep: Sweep,
+        anchors: Anchors,
+        sinks: Vec<Box<dyn Sink>>,
+    ) -> Worker {
+        Worker {
+            pool,
+            sweep,
+            anchors,
+            sinks,
+            losses: LossReport::new(pool),
+            pause: BUSY,
+            last_news: Instant::now(),
+            stuck_since: None,
+            handed: 0,
+            panics: AtomicU64::new(0),
+        }
+    }
+
+    fn run(mut self, messages: &Receiver<Message>) {
+        loop {
+            match messages.try_recv() {
+                Ok(Message::Stats { reply }) => {
+                    self.contained(Self::turn);
+                    let _ = reply.send(self.stats());
+                }
+                Ok(Message::Flush { deadline, reply }) => {
+                    let _ = reply.send(self.flush(deadline, false));
+                }
+                Ok(Message::Stop { deadline, reply }) => {
+                    self.losses.is_last();
+                    let flushed = self.flush(deadline, true);
+                    self.pool.header(header::STATE).store(header::CLOSED, Ordering::Release);
+                    drop(self);
+                    let _ = reply.send(flushed);
+                    return;
+                }
+                Err(_) => {
+                    self.contained(Self::turn);
+                    std::thread::park_timeout(self.pause);
+                }
+            }
+        }
+    }
+
+    /// Runs `f`; a panic in it is counted and reported, and the collector goes on.
+    fn contained(&mut self, f: impl FnOnce(&mut Self)) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| f(self))) {
+            self.panics.fetch_add(1, Ordering::Relaxed);
+            let text = panic.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+            complain::error("panic", format_args!("contained a panic: {}", text.unwrap_or("?")));
+        }
+    }
+
+    /// One walk, and what follows from it.
+    fn turn(&mut self) {
+        self.anchors.refresh();
+        self.pool.reset_waiting();
+        self.provide();
+        let news = self.walk();
+        self.losses.report(&mut self.sinks, self.anchors.timeline());
+        self.commit();
+        self.provide();
+        if level::in_use() > level::of_process() {
+            level::settle(|| live::survey().0);
+        }
+        self.pause = self.next_pause(news);
+    }
+
+    fn walk(&mut self) -> usize {
+        let Worker { sweep, anchors, sinks, handed, panics, pool, .. } = self;
+        sweep.walk(anchors.timeline(), &mut |span| {
+            *handed += 1;
+            if handed.is_multiple_of(1024) {
+                // A long walk must not starve the callers; an error is reported at the end of the turn.
+                let _ = pool.grow_to_reserve(RESERVE);
+            }
+            for sink in &mut *sinks {
+                let add = AssertUnwindSafe(|| {
+                    sink.add(span);
+                    if sink.is_full() {
+                        // An error stays in the sink, and comes again at the end of the turn.
+                        let _ = sink.commit();
+                    }
+                });
+                if catch_unwind(add).is_err() {
+                    panics.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        })
+    }
+
+    /// Has every sink let its batch go; if all do, what they were handed is safe.
+    fn commit(&mut self) {
+        let mut durable = None;
+        let mut stuck = false;
+        for sink in &mut self.sinks {
+            match sink.commit() {
+                Ok(()) if sink.is_durable() => durable = Some(sink.acknowledged()),
+                Ok(()) => {}
+                Err(error) => {
+                    complain::warn(error.sink, &error);
+                    let since = *self.stuck_since.get_or_insert_with(Instant::now);
+                    if since.elapsed() > PATIENCE {
+                        sink.abandon();
+                    } else {
+                        stuck = true;
+                    }
+                }
+            }
+        }
+        if stuck {
+            return;
+        }
+        self.sweep.acknowledge(durable.is_some());
+        match durable {
+            None => {}
+            Some((rotation, length)) => {
+                self.stuck_since = None;
+                let word = u64::from(rotation) << 48 | length;
+                self.pool.header(header::ACKNOWLEDGED).store(word, Ordering::Release);
+            }
+        }
+    }
+
+    /// Grows the pool ahead of need.
+    fn provide(&mut self) {
+        loop {
+            match self.pool.grow_to_reserve(RESERVE) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => {
+                    let what = "the recording cannot grow; spans are dropped when it is full";
+                    return complain::warn("growth", format_args!("{what}: {error}"));
+                }
+            }
+        }
+    }
+
+    fn next_pause(&mut self, news: usize) -> Duration {
+        if news > 0 {
+            self.last_news = Instant::now();
+            return BUSY;
+        }
+        match self.last_news.elapsed() {
+            calm if calm < IDLE => (self.pause * 2).min(CALM),
+            _ => (self.pause * 2).min(IDLE),
+        }
+    }
+
+    /// Everything that ended before is handed out within a few walks from now; then the sinks are waited for, while
+    /// the walks go on, so that a slow one holds up nobody.
+    fn flush(&mut self, deadline: Instant, last: bool) -> Flushed {
+        let mut rounds = 0;
+        let mut asked = false;
+        loop {
+            self.contained(Self::turn);
+            self.contained(Self::turn);
+            rounds += 1;
+            let late = Instant::now() >= deadline;
+            let handed = self.sweep.waiting() == 0 || rounds >= ROUNDS;
+            if !asked && (handed || late) {
+                self.sinks.iter_mut().for_each(|sink| sink.begin_flush(deadline, last));
+                asked = true;
+            }
+            let waits = self.stuck_since.is_some() || self.sinks.iter().any(|s| s.is_flushing());
+            if late || asked && !waits {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let failures = self.sinks.iter_mut().filter_map(|sink| sink.flush(deadline).err());
+        let failures = failures.collect();
+        Flushed { stats: self.stats(), failures }
+    }
+
+    fn stats(&self) -> Stats {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let dropped: Vec<_> =
+            DropCause::ALL.into_iter().map(|cause| (cause, self.pool.dropped(cause))).collect();
+        let lost: u64 = dropped.iter().filter(|(cause, _)| cause.is_span()).map(|(_, n)| n).sum();
+        let waiting = self.sweep.waiting();
+        let ended = waiting + self.sweep.discarded + self.handed;
+        let open = self.sweep.open();
+        let sinks: Vec<_> = self.sinks.iter().map(|sink| sink.status()).collect();
+        let panics = sinks.iter().map(|sink| sink.panics).sum::<u64>() + count(&self.panics);
+        Stats {
+            begun: lost + open + ended,
+            open,
+            ended,
+            waiting,
+            discarded: self.sweep.discarded,
+            handed: self.handed,
+            dropped,
+            sinks,
+            misplaced: count(&recorder::MISPLACED),
+            out_of_order: count(&recorder::OUT_OF_ORDER),
+            begun_twice: count(&recorder::BEGUN_TWICE),
+            finished_twice: count(&recorder::FINISHED_TWICE),
+            without_span: count(&recorder::NO_SPAN),
+            orphaned_details: self.sweep.orphaned_details(),
+            unreadable_carriers: count(&UNREADABLE),
+            memory: (self.pool.blocks() * BLOCK) as u64,
+            contained_panics: panics,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What stagetrace says about itself on standard error: one line each, once per subject.
+
+use crate::config::LogLevel;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+static SPEAKER: Mutex<Option<Speaker>> = Mutex::new(None);
+
+#[derive(Debug)]
+struct Speaker {
+    level: LogLevel,
+    said: HashSet<String>,
+}
+
+/// From which severity on to speak.
+pub(crate) fn set_level(level: LogLevel) {
+    let mut speaker = SPEAKER.lock().unwrap_or_else(PoisonError::into_inner);
+    *speaker = Some(Speaker { level, said: HashSet::new() });
+}
+
+/// Says what works less well than it should, once per subject.
+#[cold]
+pub(crate) fn warn(subject: &str, what: impl fmt::Display) {
+    say(LogLevel::Warn, subject, what);
+}
+
+/// Says what stopped working, once per subject.
+#[cold]
+pub(crate) fn error(subject: &str, what: impl fmt::Display) {
+    say(LogLevel::Error, subject, what);
+}
+
+fn say(severity: LogLevel, subject: &str, what: impl fmt::Display) {
+    let mut speaker = SPEAKER.lock().unwrap_or_else(PoisonError::into_inner);
+    let speaker =
+        speaker.get_or_insert_with(|| Speaker { level: LogLevel::default(), said: HashSet::new() });
+    if speaker.level >= severity && speaker.said.insert(subject.to_owned()) {
+        let word = if severity == LogLevel::Error { "error" } else { "warning" };
+        // A closed standard error is no reason to fail.
+        let _ = std::io::Write::write_fmt(
+            &mut std::io::stderr().lock(),
+            format_args!("stagetrace: {word}: {what}\n"),
+        );
+    }
+}

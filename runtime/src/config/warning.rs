@@ -1,0 +1,139 @@
+//! What the environment got wrong, as values: parsing collects them, the recorder shows them once.
+
+use std::fmt;
+
+/// Longest part of a value that a warning repeats, in characters.
+const SHOWN: usize = 64;
+
+/// One environment variable that could not be used as it stands, and what happens instead.
+///
+/// `Display` gives one line without line breaks or control characters. Values of variables that may
+/// hold secrets (`OTEL_EXPORTER_OTLP_HEADERS`) are never repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigWarning {
+    /// The variable's name, as in `OTEL_TRACES_SAMPLER`.
+    pub variable: String,
+    /// What is wrong with it.
+    pub problem: ConfigProblem,
+}
+
+/// What is wrong with an environment variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigProblem {
+    /// Not `true` or `false`, and so taken for `false`.
+    NotBoolean {
+        /// The text found.
+        value: String,
+    },
+    /// Not a number of the expected kind, and so ignored.
+    NotNumber {
+        /// The text found.
+        value: String,
+        /// What would have been understood, as in `a whole number of milliseconds`.
+        expected: &'static str,
+    },
+    /// A number outside its range: the nearest that is inside is used.
+    OutOfRange {
+        /// The text found.
+        value: String,
+        /// The value used instead.
+        used: String,
+    },
+    /// A word that is none of those expected, and so ignored.
+    UnknownWord {
+        /// The text found.
+        value: String,
+        /// The words that would have been understood.
+        expected: String,
+    },
+    /// A text that breaks the rule of its variable, and so is ignored.
+    Malformed {
+        /// The text found.
+        value: String,
+        /// The rule, as in `a member is key=value`.
+        rule: &'static str,
+    },
+    /// Not UTF-8, and so ignored.
+    NotUnicode,
+    /// Understood, but not supported by this build; the text says what holds instead.
+    NotSupported {
+        /// What happens instead.
+        instead: &'static str,
+    },
+    /// Begins with `STAGETRACE_` but is no variable of ours: probably misspelt.
+    UnknownName,
+}
+
+impl fmt::Display for ConfigWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = Shown(&self.variable);
+        match &self.problem {
+            ConfigProblem::NotBoolean { value } => {
+                write!(f, "{name}={} is neither true nor false: taken for false", Shown(value))
+            }
+            ConfigProblem::NotNumber { value, expected } => {
+                write!(f, "{name}={} is not {expected}: ignored", Shown(value))
+            }
+            ConfigProblem::OutOfRange { value, used } => {
+                write!(f, "{name}={} is out of range: {used} is used", Shown(value))
+            }
+            ConfigProblem::UnknownWord { value, expected } => {
+                write!(f, "{name}: {} is none of {expected}: ignored", Shown(value))
+            }
+            ConfigProblem::Malformed { value, rule } => {
+                write!(f, "{name}: {}: {rule}: ignored", Shown(value))
+            }
+            ConfigProblem::NotUnicode => write!(f, "{name} is not UTF-8: ignored"),
+            ConfigProblem::NotSupported { instead } => {
+                write!(f, "{name} has no effect in this build: {instead}")
+            }
+            ConfigProblem::UnknownName => write!(f, "{name} is no variable of stagetrace: ignored"),
+        }
+    }
+}
+
+/// Text from outside on its way to a terminal: cut, and with its control characters escaped.
+struct Shown<'a>(&'a str);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for character in self.0.chars().take(SHOWN) {
+            if character.is_control() {
+                write!(f, "{}", character.escape_default())?;
+            } else {
+                write!(f, "{character}")?;
+            }
+        }
+        if self.0.chars().nth(SHOWN).is_some() { f.write_str("..") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_from_outside_reaches_the_terminal_escaped_and_cut() {
+        let warning = ConfigWarning {
+            variable: "OTEL_TRACES_SAMPLER".into(),
+            problem: ConfigProblem::UnknownWord {
+                value: format!("\u{1b}[31mred\nline{}", "x".repeat(200)),
+                expected: "always_on".into(),
+            },
+        };
+        let text = warning.to_string();
+        assert!(text.contains("\\u{1b}[31mred\\nlinexxx"), "{text}");
+        assert!(text.contains("x..") && text.len() < 200, "{text}");
+        assert!(!text.chars().any(char::is_control), "{text}");
+    }
+
+    #[test]
+    fn a_warning_says_what_is_wrong_and_what_happens_instead() {
+        let warning = ConfigWarning {
+            variable: "OTEL_SDK_DISABLED".into(),
+            problem: ConfigProblem::NotBoolean { value: "yes".into() },
+        };
+        let expected = "OTEL_SDK_DISABLED=yes is neither true nor false: taken for false";
+        assert_eq!(warning.to_string(), expected);
+    }
+}

@@ -1,0 +1,251 @@
+//! The local file: OTLP/JSON lines, one write per line, rotated by size.
+//!
+//! After a short or failed write the file is cut back to its last whole line and the line is tried again, so that a
+//! reader never finds a good line glued to a torn one.
+
+use crate::collect::{Key, Sink, SpanView};
+use crate::complain;
+use crate::error::SinkError;
+use crate::files::create;
+use crate::stats::SinkStatus;
+use stagetrace_wire::otlp::json::{
+    KeyHead, LineWriter, ResourceHead, SpanHead, SpanStart, Suspended,
+};
+use stagetrace_wire::span::{Resource, Scope};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Bytes after which a line is let go.
+const LINE: usize = 256 * 1024;
+const NAME: &str = "jsonl";
+
+/// Writes spans into the process's .jsonl.
+#[derive(Debug)]
+pub(crate) struct JsonLines {
+    file: Option<File>,
+    path: PathBuf,
+    /// Bytes of whole lines in the file.
+    length: u64,
+    /// Bytes after which the file is put aside; 0 for never.
+    max_bytes: u64,
+    rotation: u16,
+    head: ResourceHead,
+    sites: Vec<Option<SiteHeads>>,
+    buffer: Vec<u8>,
+    line: Option<Suspended>,
+    in_line: u64,
+    status: SinkStatus,
+}
+
+/// What is constant of a site's spans, encoded.
+#[derive(Debug)]
+struct SiteHeads {
+    span: SpanHead,
+    keys: Vec<KeyHead>,
+}
+
+impl JsonLines {
+    /// A file that is not there yet: it is made at once.
+    pub(crate) fn create(
+        path: PathBuf,
+        max_bytes: u64,
+        resource: &Resource,
+        scope: &Scope,
+    ) -> io::Result<JsonLines> {
+        let file = create(&path)?;
+        Ok(JsonLines {
+            file: Some(file),
+            path,
+            length: 0,
+            max_bytes,
+            rotation: 0,
+            head: ResourceHead::new(resource, scope),
+            sites: Vec::new(),
+            buffer: Vec::with_capacity(LINE + LINE / 4),
+            line: None,
+            in_line: 0,
+            status: SinkStatus { name: NAME, ..SinkStatus::default() },
+        })
+    }
+
+    fn heads(&mut self, span: &SpanView<'_>) -> Option<usize> {
+        let at = usize::try_from(span.number).ok()?.checked_sub(1)?;
+        if span.number == u32::MAX {
+            return None;
+        }
+        if self.sites.len() <= at {
+            self.sites.resize_with(at + 1, || None);
+        }
+        self.sites[at].get_or_insert_with(|| SiteHeads {
+            span: SpanHead::new(span.site.stage().name(), span.site.kind()),
+            keys: span.site.keys().iter().map(|key| KeyHead::new(key)).collect(),
+        });
+        Some(at)
+    }
+
+    fn encode(&mut self, span: &SpanView<'_>) {
+        let heads = self.heads(span);
+        let heads = heads.and_then(|at| self.sites[at].as_ref());
+        let mut line = match self.line.take() {
+            Some(line) => LineWriter::resume(&mut self.buffer, &self.head, line),
+            None => LineWriter::begin(&mut self.buffer, &self.head),
+        };
+        let title = match heads {
+            Some(heads) => (&heads.span).into(),
+            None => stagetrace_wire::otlp::json::Title::Plain(
+                span.site.stage().name(),
+                span.site.kind(),
+            ),
+        };
+        let mut writer = line.span(&SpanStart {
+            trace_id: span.trace_id,
+            span_id: span.span_id,
+            parent_span_id: span.parent,
+            trace_state: "",
+            flags: span.flags(),
+            title,
+            start_unix_nano: span.begin,
+            end_unix_nano: span.end,
+        });
+        let dropped = span.attributes(|key, value| {
+            match (key, heads) {
+                (Key::OfSite(at), Some(heads)) if at < heads.keys.len() => {
+                    writer.attribute(&heads.keys[at], value);
+                }
+                _ => {
+                    if let Some(key) = span.text(key) {
+                        writer.attribute(key, value);
+                    }
+                }
+            };
+        });
+        let (code, message) = span.status();
+        if span.details.is_empty() && span.dropped_events + span.dropped_links == 0 {
+            writer.events(dropped).links(0).finish(0, code, message);
+        } else {
+            let mut events = writer.events(dropped);
+            for event in span.events() {
+                let mut item = events.event(event.name, event.time);
+                let limit = span.limits.attributes_per_event;
+                for (key, value) in event.attributes().take(limit) {
+                    item.attribute(key, value);
+                }
+                let dropped = event.attributes().count().saturating_sub(limit);
+                item.dropped_attributes(dropped as u32);
+            }
+            let mut links = events.links(span.dropped_events);
+            for link in span.links() {
+                let mut item = links.link(link.trace_id, link.span_id, "", link.flags);
+                let limit = span.limits.attributes_per_link;
+                for (key, value) in link.attributes().take(limit) {
+                    item.attribute(key, value);
+                }
+            }
+            links.finish(span.dropped_links, code, message);
+        }
+        self.line = Some(line.suspend());
+    }
+
+    /// Writes the buffer, which holds whole lines, or leaves the file as it was.
+    fn write(&mut self) -> io::Result<()> {
+        if self.file.is_none() {
+            self.reopen()?;
+        }
+        let Some(file) = &mut self.file else { return Err(io::ErrorKind::NotFound.into()) };
+        if let Err(error) = file.write_all(&self.buffer) {
+            // What was written of it is cut off, so that the next line begins on its own.
+            file.set_len(self.length)?;
+            io::Seek::seek(file, io::SeekFrom::Start(self.length))?;
+            return Err(error);
+        }
+        self.length += self.buffer.len() as u64;
+        Ok(())
+    }
+
+    /// Puts the file aside under the next number once it is large.
+    fn rotate(&mut self) {
+        if self.max_bytes == 0 || self.length < self.max_bytes {
+            return;
+        }
+        let aside = self.path.with_extension(format!("{}.jsonl", self.rotation + 1));
+        let rotated = std::fs::rename(&self.path, &aside).and_then(|()| {
+            self.file = None;
+            self.reopen()
+        });
+        match rotated {
+            Ok(()) => self.rotation += 1,
+            Err(error) => complain::warn(
+                "rotation",
+                format_args!("cannot put {} aside: {error}", self.path.display()),
+            ),
+        }
+    }
+
+    fn reopen(&mut self) -> io::Result<()> {
+        self.file = Some(create(&self.path)?);
+        self.length = 0;
+        Ok(())
+    }
+
+    fn error(&mut self, error: &io::Error) -> SinkError {
+        let problem = format!("cannot write {}: {error}", self.path.display());
+        self.status.failing = Some(problem.clone());
+        SinkError { sink: NAME, problem }
+    }
+}
+
+impl Sink for JsonLines {
+    fn add(&mut self, span: &SpanView<'_>) {
+        self.encode(span);
+        self.in_line += 1;
+        self.status.handed += 1;
+    }
+
+    fn is_full(&self) -> bool {
+        self.buffer.len() > LINE
+    }
+
+    fn commit(&mut self) -> Result<(), SinkError> {
+        if let Some(line) = self.line.take() {
+            LineWriter::resume(&mut self.buffer, &self.head, line).finish();
+        }
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        if let Err(error) = self.write() {
+            return Err(self.error(&error));
+        }
+        self.buffer.clear();
+        self.status.exported += std::mem::take(&mut self.in_line);
+        self.status.failing = None;
+        self.rotate();
+        Ok(())
+    }
+
+    fn abandon(&mut self) {
+        self.buffer.clear();
+        self.line = None;
+        self.status.failed += std::mem::take(&mut self.in_line);
+    }
+
+    fn flush(&mut self, _: Instant) -> Result<(), SinkError> {
+        match &self.status.failing {
+            None => Ok(()),
+            Some(problem) => Err(SinkError { sink: NAME, problem: problem.clone() }),
+        }
+    }
+
+    fn status(&self) -> SinkStatus {
+        SinkStatus { queued: self.in_line, ..self.status.clone() }
+    }
+
+    fn is_durable(&self) -> bool {
+        true
+    }
+
+    fn acknowledged(&self) -> (u16, u64) {
+        (self.rotation, self.length)
+    }
+}

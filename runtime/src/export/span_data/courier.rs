@@ -1,0 +1,225 @@
+//! The exporter's own thread, and the one that drives its runtime.
+
+use super::queue::Queue;
+use super::silence;
+use super::state::{Failure, Task};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
+use opentelemetry_sdk::trace::{SpanData, SpanExporter};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+use tokio::runtime::Builder;
+
+/// Makes an exporter, or says why it cannot be made.
+pub(super) type Build = Box<dyn FnOnce() -> Result<Box<dyn Outlet>, String> + Send>;
+
+/// Any exporter, without its type.
+pub(super) trait Outlet: Send {
+    fn set_resource(&mut self, resource: &Resource);
+
+    /// Exports; what is not ready after `within` is cancelled.
+    fn export(&self, batch: Vec<SpanData>, within: Duration) -> OTelSdkResult;
+
+    fn force_flush(&self) -> OTelSdkResult;
+
+    fn shutdown(&self, within: Duration) -> OTelSdkResult;
+}
+
+impl<E: SpanExporter> Outlet for E {
+    fn set_resource(&mut self, resource: &Resource) {
+        SpanExporter::set_resource(self, resource);
+    }
+
+    fn export(&self, batch: Vec<SpanData>, within: Duration) -> OTelSdkResult {
+        let done = finish_within(SpanExporter::export(self, batch), within);
+        done.unwrap_or(Err(OTelSdkError::Timeout(within)))
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        SpanExporter::force_flush(self)
+    }
+
+    fn shutdown(&self, within: Duration) -> OTelSdkResult {
+        SpanExporter::shutdown_with_timeout(self, within)
+    }
+}
+
+/// Starts the threads. They end when the queue is flushed for the last time.
+pub(super) fn start(build: Build, resource: Resource, queue: &Arc<Queue>) -> io::Result<()> {
+    let closing = Closing(Arc::clone(queue));
+    let thread = thread::Builder::new().name("stagetrace-otel".into());
+    thread.spawn(move || drive(build, resource, &closing.0)).map(drop)
+}
+
+/// Gives the exporter its thread, and drives the connections and timers of whatever it does there.
+///
+/// The calls do not run in `block_on`, since blocking clients refuse to work there.
+fn drive(build: Build, resource: Resource, queue: &Arc<Queue>) {
+    silence::for_this_thread();
+    silence::mute();
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .thread_name("stagetrace-out")
+        .on_thread_start(silence::for_this_thread)
+        .on_thread_unpark(silence::mute)
+        .on_thread_park(silence::unmute)
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return queue.close(Some(&format!("its runtime cannot start: {error}"))),
+    };
+    let of_exporter = Arc::clone(queue);
+    let calls = runtime.spawn_blocking(move || run(build, &resource, &of_exporter));
+    // An error would be a panic of ours; whoever ends here closes the queue.
+    let _ = runtime.block_on(calls);
+    // Whatever still blocks one of the runtime's threads is left behind.
+    runtime.shutdown_background();
+}
+
+/// However the thread ends, nobody waits for it afterwards.
+struct Closing(Arc<Queue>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close(Some("its thread has ended"));
+    }
+}
+
+/// Makes the exporter and runs every call into it, one after another.
+fn run(build: Build, resource: &Resource, queue: &Queue) {
+    let mut outlet = match contained(|| build().map_err(Failure::refused)) {
+        Ok(outlet) => outlet,
+        Err(failure) => {
+            return queue.close(Some(&format!("it cannot be built: {}", failure.problem())));
+        }
+    };
+    let told = contained(|| {
+        outlet.set_resource(resource);
+        Ok::<_, Failure>(())
+    });
+    if let Err(failure) = told {
+        queue.report(&failure);
+    }
+    let timeout = queue.export_timeout();
+    loop {
+        match queue.next() {
+            Task::Export(batch) => queue.done(contained(|| outlet.export(batch, timeout))),
+            Task::Flush => queue.done(contained(|| outlet.force_flush())),
+            Task::Close(deadline) => {
+                let closed = contained(|| {
+                    let flushed = outlet.force_flush();
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    let closed = outlet.shutdown(left);
+                    drop(outlet);
+                    flushed.and(closed)
+                });
+                queue.done(closed);
+                return queue.close(None);
+            }
+        }
+    }
+}
+
+/// Calls the exporter: nobody hears of it, and a panic is an error like others.
+fn contained<T, E: Into<Failure>>(call: impl FnOnce() -> Result<T, E>) -> Result<T, Failure> {
+    let _muted = silence::muted();
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(result) => result.map_err(Into::into),
+        Err(panic) => {
+            let text = panic.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+            Err(Failure::panic(text.unwrap_or("?")))
+        }
+    }
+}
+
+/// Polls a future on this thread, which it may block, until it is ready; `None` if it is not within
+/// this time.
+fn finish_within<F: Future>(future: F, within: Duration) -> Option<F::Output> {
+    let deadline = Instant::now() + within;
+    let bell = Arc::new(Bell { thread: thread::current(), rang: AtomicBool::new(false) });
+    let waker = Waker::from(Arc::clone(&bell));
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return Some(output);
+        }
+        while !bell.rang.swap(false, Ordering::Acquire) {
+            let left = deadline.checked_duration_since(Instant::now())?;
+            thread::park_timeout(left);
+        }
+    }
+}
+
+/// Wakes the thread; that it rang is kept, since the future's own code may park and take the
+/// thread's token.
+struct Bell {
+    thread: Thread,
+    rang: AtomicBool,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.rang.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::{pending, poll_fn, ready};
+
+    const LONG: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn what_is_ready_is_had_at_once() {
+        assert_eq!(finish_within(ready(7), Duration::ZERO), Some(7));
+    }
+
+    #[test]
+    fn what_never_is_ready_is_given_up_in_time() {
+        let start = Instant::now();
+        assert_eq!(finish_within(pending::<()>(), Duration::from_millis(20)), None);
+        assert!((20..5_000).contains(&start.elapsed().as_millis()));
+    }
+
+    #[test]
+    fn a_wake_is_not_lost_if_the_future_parks_the_thread_itself() {
+        let mut polls = 0;
+        let future = poll_fn(|context| {
+            polls += 1;
+            context.waker().wake_by_ref();
+            thread::park();
+            if polls == 2 { Poll::Ready(()) } else { Poll::Pending }
+        });
+        assert_eq!(finish_within(future, LONG), Some(()));
+    }
+
+    #[test]
+    fn a_wake_from_another_thread_is_heard() {
+        let mut polls = 0;
+        let future = poll_fn(|context| {
+            polls += 1;
+            let waker = context.waker().clone();
+            thread::spawn(move || {
+                thread::sleep(Duration::from_millis(5));
+                waker.wake();
+            });
+            if polls == 2 { Poll::Ready(()) } else { Poll::Pending }
+        });
+        let start = Instant::now();
+        assert_eq!(finish_within(future, LONG), Some(()));
+        assert!(start.elapsed() < LONG / 2);
+    }
+}

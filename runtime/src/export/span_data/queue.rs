@@ -1,0 +1,115 @@
+//! What waits for an exporter, between the collector's thread, which never waits, and the
+//! exporter's own.
+
+use super::state::{Failure, State, Task, Waiting};
+use crate::complain;
+use crate::config::Batching;
+use crate::stats::SinkStatus;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A bounded queue, what became of its spans, and what is asked of the exporter.
+#[derive(Debug)]
+pub(super) struct Queue {
+    name: &'static str,
+    batching: Batching,
+    state: Mutex<State>,
+    news: Condvar,
+}
+
+impl Queue {
+    pub(super) fn new(name: &'static str, batching: Batching) -> Queue {
+        let state = Mutex::new(State::new(batching));
+        Queue { name, batching, state, news: Condvar::new() }
+    }
+
+    /// Takes these spans, as far as there is room.
+    pub(super) fn put(&self, spans: &mut Vec<Waiting>) {
+        let is_news = self.with(|state| {
+            state.watch(Instant::now());
+            state.put(spans)
+        });
+        if is_news {
+            self.news.notify_one();
+        }
+    }
+
+    /// Asks for everything to leave that was put in before; with `last`, to shut down then.
+    pub(super) fn flush(&self, deadline: Instant, last: bool) {
+        self.with(|state| state.ask(deadline, last));
+        self.news.notify_one();
+    }
+
+    /// Whether what was asked for goes on and may still succeed.
+    pub(super) fn is_flushing(&self) -> bool {
+        self.with(|state| {
+            state.watch(Instant::now());
+            state.is_flushing()
+        })
+    }
+
+    /// What went wrong since the last verdict, or goes wrong now.
+    pub(super) fn verdict(&self) -> Result<(), String> {
+        self.with(State::verdict)
+    }
+
+    /// How it stands, but for what was not put in yet.
+    pub(super) fn status(&self) -> SinkStatus {
+        self.with(|state| {
+            state.watch(Instant::now());
+            state.status()
+        })
+    }
+
+    /// How long one call into the exporter may take.
+    pub(super) fn export_timeout(&self) -> Duration {
+        self.batching.export_timeout
+    }
+
+    /// Waits for something to do.
+    pub(super) fn next(&self) -> Task {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let pause = match state.next(Instant::now()) {
+                Ok(task) => return task,
+                Err(pause) => pause,
+            };
+            state = match pause {
+                None => self.news.wait(state).unwrap_or_else(PoisonError::into_inner),
+                Some(pause) => {
+                    let woken = self.news.wait_timeout(state, pause);
+                    woken.unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+    }
+
+    /// Says what became of the task.
+    pub(super) fn done(&self, result: Result<(), Failure>) {
+        self.with(|state| state.done(result));
+    }
+
+    /// Says what went wrong outside of a task.
+    pub(super) fn report(&self, failure: &Failure) {
+        self.with(|state| state.report(failure));
+    }
+
+    /// Nothing will be exported any more: what is left is lost, to `problem` if it came unasked.
+    pub(super) fn close(&self, problem: Option<&str>) {
+        self.with(|state| state.close(problem));
+    }
+
+    /// Changes the state, and says afterwards, when nothing is held, what is new about it.
+    fn with<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = change(&mut state);
+        let complaints = state.take_complaints();
+        drop(state);
+        for (cause, problem) in complaints {
+            let name = self.name;
+            let subject = format!("{name} {cause}");
+            complain::warn(&subject, format_args!("the exporter `{name}` loses spans: {problem}"));
+        }
+        result
+    }
+}

@@ -1,0 +1,282 @@
+//! Starting and stopping: configuration → guard.
+
+use crate::chunk::Pool;
+use crate::clock::Clock;
+use crate::collect::{Anchors, Collector, Flushed, OpenSink, Sink, Sweep};
+use crate::complain;
+use crate::config::{Settings, TraceConfig};
+use crate::error::{FlushError, InitError};
+use crate::export::JsonLines;
+use crate::record::{live, recorder, register};
+use crate::run::Place;
+use crate::stage::level;
+use crate::stats::Stats;
+use serde_json::json;
+use stagetrace_wire::span::{Resource, Scope, Value};
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// What `init` started, for the life of the process.
+#[derive(Debug)]
+struct Started {
+    settings: Settings,
+    /// `None` if tracing is switched off.
+    running: Option<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    place: Place,
+    pool: &'static Pool,
+    collector: Collector,
+    stopped: AtomicBool,
+}
+
+static STARTED: OnceLock<Started> = OnceLock::new();
+
+/// Keeps tracing going; dropping it flushes, within the configured time, and stops.
+#[derive(Debug)]
+#[must_use = "tracing stops when the guard is dropped: bind it to a name, `let _trace = ..`"]
+pub struct TraceGuard(());
+
+/// Starts tracing for this process: once, early in `main`.
+///
+/// What the environment does not allow (no space, no directory to write to) is said once on standard error and in
+/// [`status`](crate::status); the program goes on and records what it can.
+///
+/// # Errors
+/// Only for what the program can correct: a second call, or a setting that makes no sense.
+pub fn init(config: TraceConfig) -> Result<TraceGuard, InitError> {
+    start(config, Vec::new())
+}
+
+/// The same, with sinks of the program's own.
+pub(crate) fn start(config: TraceConfig, more: Vec<OpenSink>) -> Result<TraceGuard, InitError> {
+    let settings = config.settings()?;
+    let mut is_first = false;
+    STARTED.get_or_init(|| {
+        is_first = true;
+        complain::set_level(settings.log_level);
+        for warning in &settings.warnings {
+            complain::warn(&warning.variable, warning);
+        }
+        let running = settings.enabled.then(|| run(&settings, more)).flatten();
+        Started { settings, running }
+    });
+    if is_first { Ok(TraceGuard(())) } else { Err(InitError::AlreadyInitialised) }
+}
+
+fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
+    let clock = Clock::best();
+    let origin = clock.read();
+    let mut place = Place::new(settings);
+    let resource =
+        settings.resource(&crate::config::Process::this(), &place.run_id, &place.process_id);
+    let identity = identity(&place, &resource);
+    let space = place.space(settings);
+    let pool: &'static Pool = match Pool::new(space, clock, &identity) {
+        Ok(pool) => Box::leak(Box::new(pool)),
+        Err(error) => {
+            complain::error("space", format_args!("no memory for the recording: {error}"));
+            return None;
+        }
+    };
+    let mut sinks: Vec<Box<dyn Sink>> =
+        more.into_iter().map(|open| open(&resource, &settings.batching)).collect();
+    if settings.jsonl
+        && let Some(path) = place.file("jsonl")
+    {
+        match JsonLines::create(path.clone(), settings.jsonl_max_bytes, &resource, &scope()) {
+            Ok(sink) => sinks.insert(0, Box::new(sink)),
+            Err(error) => {
+                complain::warn("jsonl", format_args!("cannot make {}: {error}", path.display()));
+            }
+        }
+    }
+    register::show_in(pool);
+    let anchors = Anchors::new(pool, origin, clock.read());
+    let sweep = Sweep::new(pool, settings.limits);
+    let collector = match Collector::start(pool, sweep, anchors, sinks) {
+        Ok(collector) => collector,
+        Err(error) => {
+            complain::error("thread", format_args!("cannot start the collector: {error}"));
+            return None;
+        }
+    };
+    recorder::install(pool, settings.sampler);
+    level::set_process(settings.level);
+    Some(Running { place, pool, collector, stopped: AtomicBool::new(false) })
+}
+
+/// What a recording says of its process, as JSON.
+fn identity(place: &Place, resource: &Resource) -> String {
+    let attributes: serde_json::Map<_, _> =
+        resource.attributes.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    json!({
+        "run_id": place.run_id.as_str(),
+        "process_id": place.process_id,
+        "stem": place.stem,
+        "run_dir": place.dir,
+        "boot_id": boot.trim(),
+        "resource": attributes,
+        "schema_url": resource.schema_url,
+    })
+    .to_string()
+}
+
+fn plain(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Str(text) => json!(text),
+        Value::Bool(value) => json!(value),
+        Value::I64(value) => json!(value),
+        Value::F64(value) => json!(value),
+        Value::Array(values) => values.iter().map(plain).collect(),
+        _ => serde_json::Value::Null,
+    }
+}
+
+fn scope() -> Scope {
+    Scope {
+        name: "stagetrace".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..Scope::default()
+    }
+}
+
+impl TraceGuard {
+    /// Flushes and stops, and says what failed. Afterwards nothing more is recorded; open spans still end.
+    ///
+    /// # Errors
+    /// If `within` passed first, or a sink could not let go of its spans.
+    pub fn shutdown(self, within: Duration) -> Result<Stats, FlushError> {
+        stop(within)
+    }
+
+    /// The run's directory; `None` if tracing is off or it could not be made.
+    pub fn run_dir(&self) -> Option<&Path> {
+        run_dir()
+    }
+}
+
+impl Drop for TraceGuard {
+    fn drop(&mut self) {
+        let within = STARTED.get().map(|started| started.settings.shutdown_timeout);
+        if let Err(error) = stop(within.unwrap_or_default())
+            && !matches!(error, FlushError::NotRunning)
+        {
+            complain::error("shutdown", error);
+        }
+    }
+}
+
+fn running() -> Option<&'static Running> {
+    let running = STARTED.get()?.running.as_ref()?;
+    (!running.stopped.load(Ordering::Acquire)).then_some(running)
+}
+
+fn stop(within: Duration) -> Result<Stats, FlushError> {
+    let running = running().ok_or(FlushError::NotRunning)?;
+    if running.stopped.swap(true, Ordering::AcqRel) {
+        return Err(FlushError::NotRunning);
+    }
+    level::set_process(0);
+    let flushed = running.collector.stop(Instant::now() + within);
+    let flushed = flushed.ok_or(FlushError::Deadline(within))?;
+    if let Err(error) = running.place.close(&running.pool.closed_image()) {
+        complain::warn("close", format_args!("cannot close the recording: {error}"));
+    }
+    outcome(flushed)
+}
+
+fn outcome(flushed: Flushed) -> Result<Stats, FlushError> {
+    let Flushed { stats, failures } = flushed;
+    if failures.is_empty() { Ok(stats) } else { Err(FlushError::Sinks(failures)) }
+}
+
+/// Has every span that ended before this call leave the process: written to the file, handed to each exporter and
+/// acknowledged by it. Gives the counters at that cut.
+///
+/// # Errors
+/// If `within` passed first, if a sink failed, or if tracing is not running.
+pub fn flush(within: Duration) -> Result<Stats, FlushError> {
+    let running = running().ok_or(FlushError::NotRunning)?;
+    let flushed = running.collector.flush(Instant::now() + within);
+    outcome(flushed.ok_or(FlushError::Deadline(within))?)
+}
+
+/// The counters, as the collector sees them now; `None` if tracing is not running or it does not answer in a second.
+pub fn stats() -> Option<Stats> {
+    running()?.collector.stats(Instant::now() + Duration::from_secs(1))
+}
+
+/// Sets the level of later requests and of spans without one: 0 stops recording at once, though open spans still end.
+/// A request that has begun keeps its level. A greater level than 3 acts as 3.
+pub fn set_level(level: u8) {
+    if running().is_some() {
+        level::set_process(level);
+        if level > 0 {
+            // Requests that began before a pause keep their level, which may be a greater one.
+            level::settle(|| live::survey().0);
+        }
+    }
+}
+
+/// The level now; 0 if tracing is off.
+pub fn level() -> u8 {
+    level::of_process()
+}
+
+/// The environment by which a child process joins this run: `Command::new(..).envs(stagetrace::child_env())`. Empty if
+/// tracing was not started.
+pub fn child_env() -> Vec<(&'static str, OsString)> {
+    match STARTED.get() {
+        Some(Started { settings, running: Some(running) }) => {
+            settings.child_env(&running.place.run_id, level())
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// How tracing stands.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Status {
+    /// Whether it was started and not stopped.
+    pub running: bool,
+    /// The level of later requests.
+    pub level: u8,
+    /// The run's id.
+    pub run_id: Option<String>,
+    /// The run's directory, if it could be made.
+    pub run_dir: Option<std::path::PathBuf>,
+    /// The mapped recording, if there is one.
+    pub recording: Option<std::path::PathBuf>,
+    /// What the environment got wrong.
+    pub warnings: Vec<crate::config::ConfigWarning>,
+    /// The counters, those of each sink included.
+    pub stats: Option<Stats>,
+}
+
+/// How tracing stands: where it writes, what it warned of, how the sinks are.
+pub fn status() -> Status {
+    let Some(started) = STARTED.get() else { return Status::default() };
+    let place = started.running.as_ref().map(|running| &running.place);
+    Status {
+        running: running().is_some(),
+        level: level(),
+        run_id: place.map(|place| place.run_id.as_str().to_owned()),
+        run_dir: place.and_then(|place| place.dir.clone()),
+        recording: place.and_then(|place| place.recording.clone()),
+        warnings: started.settings.warnings.clone(),
+        stats: stats(),
+    }
+}
+
+/// The run's directory; `None` if tracing is off or it could not be made.
+fn run_dir() -> Option<&'static Path> {
+    STARTED.get()?.running.as_ref()?.place.dir.as_deref()
+}

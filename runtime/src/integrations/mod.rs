@@ -1,0 +1,6 @@
+//! Other libraries' worlds, one feature each.
+
+#[cfg(feature = "otel")]
+pub mod otel;
+#[cfg(feature = "wgpu")]
+pub mod wgpu;

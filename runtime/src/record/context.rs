@@ -1,0 +1,213 @@
+//! Where a thread or a request stands: the current trace, span and stage.
+
+use crate::stage::StageInfo;
+use stagetrace_wire::context::{TraceContext, TraceFlags};
+use stagetrace_wire::id::{SpanId, TraceId};
+use stagetrace_wire::recording::layout::slot;
+use std::fmt;
+use std::ptr;
+use std::sync::atomic::AtomicU64;
+
+/// A place in a trace: trace id, span id, W3C flags and level. `Copy` and 32 bytes, so it can ride in any record.
+///
+/// Whoever holds it can attach stages under it (`#[stage(X, position)]`), inject it into headers, or link to it. The
+/// null position, the default, stands for "no trace".
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub struct Position {
+    pub(crate) trace: [u64; 2],
+    pub(crate) span: u64,
+    pub(crate) state: State,
+}
+
+const _: () = assert!(size_of::<Position>() == 32);
+
+impl Position {
+    /// No trace.
+    pub const NULL: Position = Position { trace: [0; 2], span: 0, state: State::NONE };
+
+    /// The position of a span of another process, with the level at which to record below it (0 to 3) if the trace is
+    /// sampled, which the configured sampler says.
+    pub fn remote(context: TraceContext, level: u8) -> Position {
+        let trace = context.trace_id.to_u128();
+        let trace = [(trace >> 64) as u64, trace as u64];
+        let level = super::recorder::level_below(trace, context.flags.is_sampled(), level);
+        Position {
+            trace,
+            span: context.span_id.to_u64(),
+            state: State::new(level, context.flags.bits()).of_remote(),
+        }
+    }
+
+    /// Whether it stands for no trace.
+    #[inline(always)]
+    pub fn is_null(&self) -> bool {
+        self.trace[0] | self.trace[1] == 0
+    }
+
+    /// The trace's id, `None` if null.
+    pub fn trace_id(&self) -> Option<TraceId> {
+        TraceId::from_u128(u128::from(self.trace[0]) << 64 | u128::from(self.trace[1]))
+    }
+
+    /// The span's id, `None` if null.
+    pub fn span_id(&self) -> Option<SpanId> {
+        SpanId::from_u64(self.span)
+    }
+
+    /// What W3C headers carry of it, `None` if null.
+    pub fn context(&self) -> Option<TraceContext> {
+        let flags = TraceFlags::from_bits(self.state.flags());
+        Some(TraceContext { trace_id: self.trace_id()?, span_id: self.span_id()?, flags })
+    }
+
+    /// The level up to which stages are recorded below it; 0 if the trace is not sampled.
+    pub fn level(&self) -> u8 {
+        self.state.level()
+    }
+}
+
+impl fmt::Debug for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.context() {
+            Some(context) => {
+                let mut text = [0; TraceContext::TEXT_LEN];
+                write!(f, "Position({} level {})", context.encode(&mut text), self.level())
+            }
+            None => f.write_str("Position(null)"),
+        }
+    }
+}
+
+/// The small facts of a position, in one word: root (24 bits), level, W3C flags and slot flags (8 each), and whether
+/// there is a trace. Root and slot flags lie where a slot's words take them with a mask or a shift.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub(crate) struct State(u64);
+
+const LEVEL_SHIFT: u32 = 24;
+const FLAGS_SHIFT: u32 = 32;
+const SLOT_SHIFT: u32 = 40;
+const ROOT_MASK: u64 = (1 << slot::ROOT_BITS) - 1;
+const REMOTE: u64 = (slot::REMOTE as u64) << SLOT_SHIFT;
+const ACTIVE: u64 = 1 << 48;
+
+impl State {
+    /// No trace.
+    pub(crate) const NONE: State = State(0);
+
+    /// The state of a trace at this level, with these W3C flags, without a root.
+    pub(crate) fn new(level: u8, flags: u8) -> State {
+        let slot_flags = if flags & TraceFlags::RANDOM.bits() != 0 { slot::RANDOM } else { 0 };
+        State(
+            u64::from(level) << LEVEL_SHIFT
+                | u64::from(flags) << FLAGS_SHIFT
+                | u64::from(slot_flags) << SLOT_SHIFT
+                | ACTIVE,
+        )
+    }
+
+    /// The state as a word, and back.
+    pub(crate) fn to_word(self) -> u64 {
+        self.0
+    }
+
+    /// The state of a word that [`State::to_word`] gave.
+    pub(crate) fn from_word(word: u64) -> State {
+        State(word)
+    }
+
+    /// The same, below the request root with this number.
+    pub(crate) fn below_root(self, root: u32) -> State {
+        State(self.0 | u64::from(root) & ROOT_MASK)
+    }
+
+    /// The same, of a span of another process.
+    pub(crate) fn of_remote(self) -> State {
+        State(self.0 | REMOTE)
+    }
+
+    /// The same, of a span of this process.
+    #[inline(always)]
+    pub(crate) fn of_local(self) -> State {
+        State(self.0 & !REMOTE)
+    }
+
+    /// Whether the span of this position belongs to another process.
+    #[inline(always)]
+    pub(crate) fn is_remote(self) -> bool {
+        self.0 & REMOTE != 0
+    }
+
+    /// Whether there is a trace.
+    #[inline(always)]
+    pub(crate) fn is_active(self) -> bool {
+        self.0 & ACTIVE != 0
+    }
+
+    /// The level; 0 without a trace or if it is not sampled.
+    #[inline(always)]
+    pub(crate) fn level(self) -> u8 {
+        (self.0 >> LEVEL_SHIFT) as u8
+    }
+
+    /// The W3C flags.
+    pub(crate) fn flags(self) -> u8 {
+        (self.0 >> FLAGS_SHIFT) as u8
+    }
+
+    /// The request root's number, 0 for none, as it stands in a slot's word `LIFE`.
+    #[inline(always)]
+    pub(crate) fn root(self) -> u64 {
+        self.0 & ROOT_MASK
+    }
+
+    /// What a slot's flags take from the context: whether the parent is remote, whether the trace id is random.
+    #[inline(always)]
+    pub(crate) fn slot_flags(self) -> u8 {
+        (self.0 >> SLOT_SHIFT) as u8
+    }
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "level {} flags {:02x} root {}", self.level(), self.flags(), self.root())
+    }
+}
+
+/// What is current on a thread, whole: saved and put back round a guard or a poll.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    pub(crate) trace: [u64; 2],
+    pub(crate) span: u64,
+    pub(crate) state: State,
+    /// The nearest enclosing stage, null if unknown.
+    pub(crate) stage: *const StageInfo,
+    /// The current span's slot while it is sure to be there, else null.
+    pub(crate) slot: *const AtomicU64,
+}
+
+impl Context {
+    /// Nothing is current.
+    pub(crate) const NONE: Context = Context {
+        trace: [0; 2],
+        span: 0,
+        state: State::NONE,
+        stage: ptr::null(),
+        slot: ptr::null(),
+    };
+
+    /// A position as context: its span is current, its stage and slot are not known.
+    pub(crate) fn at(position: Position) -> Context {
+        let Position { trace, span, state } = position;
+        Context { trace, span, state, stage: ptr::null(), slot: ptr::null() }
+    }
+
+    /// Where this context is.
+    pub(crate) fn position(&self) -> Position {
+        Position { trace: self.trace, span: self.span, state: self.state }
+    }
+}
+
+// SAFETY: the stage is a `static`; the slot is only used by whoever holds the span that keeps it.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}

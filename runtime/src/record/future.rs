@@ -1,0 +1,349 @@
+//! Stages that are futures: current while polled, ended when ready, and known to be cancelled when dropped before.
+
+use super::context::State;
+use super::local::{self, Local};
+use super::side::{self, Owner};
+use super::slab::SlabSpan;
+use super::value::{Attributes, Value};
+use super::write::SlotRef;
+use super::{Context, Position, recorder};
+use crate::request::{Judged, Outcome};
+use crate::stage::{Site, Stage, level};
+use stagetrace_wire::recording::layout::slot;
+use std::mem;
+use std::pin::Pin;
+use std::ptr;
+use std::sync::atomic::Ordering;
+use std::task::{Context as TaskContext, Poll};
+
+/// A stage that is going to run: where it goes and at what level were read when this was made.
+#[derive(Debug)]
+pub struct Prepared {
+    site: &'static Site,
+    state: Progress,
+}
+
+/// Small, since it lies in every staged future.
+#[derive(Debug)]
+enum Progress {
+    /// Nothing is recorded, and the context stays as it is.
+    Off,
+    /// Nothing is recorded, but the context is set.
+    Unrecorded(Under),
+    /// Begins at the first poll.
+    Waiting(Under),
+    /// Has begun. All but the state stands in the span's slot.
+    Running(SlabSpan, State),
+}
+
+/// A context without its slot: the future may outlive the span that is current now, and run on another thread.
+#[derive(Clone, Copy, Debug)]
+struct Under {
+    trace: [u64; 2],
+    span: u64,
+    state: State,
+    stage: Option<Stage>,
+}
+
+impl Under {
+    fn new(context: &Context) -> Under {
+        let Context { trace, span, state, stage, .. } = *context;
+        // SAFETY: a context's stage is that of a site, or null.
+        Under { trace, span, state, stage: unsafe { Stage::from_address(stage) } }
+    }
+
+    fn context(&self) -> Context {
+        let Under { trace, span, state, stage } = *self;
+        let stage = stage.map_or(ptr::null(), Stage::address);
+        Context { trace, span, state, stage, slot: ptr::null() }
+    }
+}
+
+/// Reads what is current now.
+pub fn prepare(site: &'static Site) -> Prepared {
+    if level::in_use() < site.level() {
+        return Prepared { site, state: Progress::Off };
+    }
+    local::with(|local| {
+        let context = local.context();
+        match context.state.is_active() {
+            true => Prepared::under(site, &context, false),
+            false => Prepared::own(local, site),
+        }
+    })
+}
+
+/// Reads where the request at `position` is now.
+pub fn prepare_of(site: &'static Site, position: impl FnOnce() -> Position) -> Prepared {
+    if level::in_use() < site.level() {
+        return Prepared { site, state: Progress::Off };
+    }
+    let position = position();
+    if position.is_null() {
+        return prepare(site);
+    }
+    if site.level() == 1 {
+        super::live::note_stage(&position, site);
+    }
+    local::with(|local| {
+        let current = local.context();
+        if current.trace == position.trace {
+            Prepared::under(site, &current, false)
+        } else {
+            Prepared::under(site, &Context::at(position), true)
+        }
+    })
+}
+
+/// A stage in a trace of its own, whatever is current.
+pub fn prepare_detached(site: &'static Site) -> Prepared {
+    if level::in_use() < site.level() {
+        return Prepared { site, state: Progress::Off };
+    }
+    local::with(|local| Prepared::own(local, site))
+}
+
+impl Prepared {
+    /// A stage of that context. If it is not recorded there, the context is only set where it `differs` from what is
+    /// current.
+    fn under(site: &'static Site, context: &Context, differs: bool) -> Prepared {
+        let under = Under::new(context);
+        let state = match context.state.level() >= site.level() {
+            true => Progress::Waiting(under),
+            false if differs => Progress::Unrecorded(under),
+            false => Progress::Off,
+        };
+        Prepared { site, state }
+    }
+
+    fn own(local: &Local, site: &'static Site) -> Prepared {
+        let own = local.pool().and_then(|_| recorder::own_trace(local, site.level()));
+        let state = match own {
+            None => Progress::Off,
+            Some(own) if own.state.level() == 0 => Progress::Unrecorded(Under::new(&own)),
+            Some(own) => Progress::Waiting(Under::new(&Context { span: 0, ..own })),
+        };
+        Prepared { site, state }
+    }
+
+    /// Begins now and not at the first poll.
+    pub fn begun(mut self) -> Prepared {
+        local::with(|local| self.begin(local));
+        self
+    }
+
+    /// Runs `f` inside the stage, which has begun; if it unwinds, the stage ends with it.
+    pub fn prelude<R>(&mut self, f: impl FnOnce() -> R) -> R {
+        let _entered = self.enter();
+        f()
+    }
+
+    /// The future as this stage; `judge` looks at what it returns.
+    pub fn run<F, J>(self, future: F, judge: J) -> StageFuture<F, J>
+    where
+        F: Future,
+        J: FnOnce(&F::Output) -> Judged,
+    {
+        StageFuture { future, judge: Some(judge), stage: self }
+    }
+
+    #[inline]
+    fn begin(&mut self, local: &Local) {
+        let Progress::Waiting(under) = self.state else { return };
+        let before = local.context();
+        local.set_context(&under.context());
+        let span = SlabSpan::begin(local, self.site, 0);
+        local.set_context(&before);
+        self.state = match span {
+            None => Progress::Off,
+            Some(span) => {
+                span.publish();
+                Progress::Running(span, under.state.of_local())
+            }
+        };
+    }
+
+    /// Makes the stage current until the returned value is dropped.
+    #[inline]
+    fn enter(&mut self) -> Polling {
+        local::with(|local| {
+            self.begin(local);
+            let inside = match &self.state {
+                Progress::Running(span, state) => span.inside(*state, self.site.stage().address()),
+                Progress::Unrecorded(under) => under.context(),
+                Progress::Off | Progress::Waiting(_) => return Polling(None),
+            };
+            let before = local.context();
+            local.set_context(&inside);
+            Polling(Some((before, local.frames.depth())))
+        })
+    }
+
+    #[inline]
+    fn end(&mut self, judged: &Judged) {
+        if let Progress::Running(span, _) = mem::replace(&mut self.state, Progress::Off) {
+            local::with(|local| span.end(local, judged));
+        }
+    }
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        if let Progress::Running(..) = self.state {
+            let outcome =
+                if std::thread::panicking() { Outcome::Panic } else { Outcome::Cancelled };
+            self.end(&Judged::from(outcome));
+        }
+    }
+}
+
+/// What was current before a poll, whole: guards that the poll left behind are popped.
+struct Polling(Option<(Context, u32)>);
+
+impl Drop for Polling {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some((before, depth)) = &self.0 {
+            local::with(|local| {
+                if local.frames.depth() > *depth {
+                    recorder::count(&recorder::OUT_OF_ORDER);
+                    local.frames.set_depth(*depth);
+                }
+                local.set_context(before);
+            });
+        }
+    }
+}
+
+/// A future that is a stage.
+#[derive(Debug)]
+#[must_use = "futures do nothing unless polled"]
+pub struct StageFuture<F, J> {
+    future: F,
+    judge: Option<J>,
+    stage: Prepared,
+}
+
+impl<F, J> Future for StageFuture<F, J>
+where
+    F: Future,
+    J: FnOnce(&F::Output) -> Judged,
+{
+    type Output = F::Output;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<F::Output> {
+        // SAFETY: only the future is pinned structurally; the other fields are `Unpin` and moved nowhere from here.
+        let this = unsafe { self.get_unchecked_mut() };
+        // SAFETY: the future is never moved out of the pinned `this`.
+        let future = unsafe { Pin::new_unchecked(&mut this.future) };
+        if let Progress::Off = this.stage.state {
+            return future.poll(task);
+        }
+        let entered = this.stage.enter();
+        let polled = match future.poll(task) {
+            Poll::Ready(output) => output,
+            Poll::Pending => return Poll::Pending,
+        };
+        if let Some(judge) = this.judge.take() {
+            let judged = judge(&polled);
+            drop(entered);
+            this.stage.end(&judged);
+        }
+        Poll::Ready(polled)
+    }
+}
+
+/// Attributes that come after the begin of a stage.
+#[derive(Debug)]
+pub struct Late<'a> {
+    local: &'a Local,
+    site: &'static Site,
+    from: usize,
+}
+
+impl Late<'_> {
+    /// Records them.
+    pub fn set<A: Attributes>(self, attributes: A) {
+        super::span::add_attributes(self.local, self.site, self.from, &attributes);
+    }
+}
+
+/// Records attributes of the current span, if it is an execution of `site`, under the site's keys from place `from` on.
+/// Generated code calls it first in a future, and for more attributes than stand inline.
+#[inline]
+pub fn record_current(site: &'static Site, from: usize, record: impl FnOnce(Late<'_>)) {
+    local::with(|local| {
+        if is_current(local, site) {
+            record(Late { local, site, from });
+        }
+    });
+}
+
+/// Records what a stage returned, as its attribute `return`, if the current span is an execution of `site`.
+pub fn record_return<V: Value + ?Sized>(site: &'static Site, value: &V) {
+    local::with(|local| {
+        if is_current(local, site)
+            && let Some(owner) = Owner::current(local)
+        {
+            side::attributes(local, owner, &[("return", &value)]);
+        }
+    });
+}
+
+/// Whether the current span is recorded, and one of `site`.
+fn is_current(local: &Local, site: &'static Site) -> bool {
+    // SAFETY: the context only has the slot while whoever made it current keeps the span.
+    let slot = unsafe { SlotRef::new(local.slot.get()) };
+    !slot.is_none() && slot.word(slot::META).load(Ordering::Relaxed) as u32 == site.number()
+}
+
+/// A future during which a span or a position is current. Made by [`InSpan`].
+#[derive(Debug)]
+#[must_use = "futures do nothing unless polled"]
+pub struct Inside<F, S> {
+    future: F,
+    inside: Context,
+    _kept: S,
+}
+
+/// Runs futures inside a span, or at a position.
+pub trait InSpan: Future + Sized {
+    /// Makes the span current at every poll, and ends it when the future is done or dropped.
+    fn in_span(self, span: super::Span) -> Inside<Self, super::Span> {
+        Inside { future: self, inside: span.inside(), _kept: span }
+    }
+
+    /// Makes the position current at every poll.
+    fn at_position(self, position: Position) -> Inside<Self, ()> {
+        Inside { future: self, inside: Context::at(position), _kept: () }
+    }
+
+    /// Keeps what is current now current at every poll; for `spawn`.
+    fn in_current_span(self) -> Inside<Self, ()> {
+        self.at_position(super::current())
+    }
+}
+
+impl<F: Future> InSpan for F {}
+
+impl<F: Future, S> Future for Inside<F, S> {
+    type Output = F::Output;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<F::Output> {
+        // SAFETY: only the future is pinned structurally.
+        let this = unsafe { self.get_unchecked_mut() };
+        // SAFETY: the future is never moved out of the pinned `this`.
+        let future = unsafe { Pin::new_unchecked(&mut this.future) };
+        if !this.inside.state.is_active() {
+            return future.poll(task);
+        }
+        let _polling = local::with(|local| {
+            let before = local.context();
+            local.set_context(&this.inside);
+            Polling(Some((before, local.frames.depth())))
+        });
+        future.poll(task)
+    }
+}

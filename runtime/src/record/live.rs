@@ -1,0 +1,253 @@
+//! The blocks behind live requests: 64 bytes each, counted by their handles, pooled for the life of the process.
+//!
+//! A block outlives its root: stages may attach to a request that has finished, and serialising it still names its
+//! trace. Its number stands in the slots of all spans below the root, which is how the collector adds up a breakdown.
+
+use super::context::State;
+use super::{Position, local};
+use crate::chunk::{Hand, Links, Pool, Shelf, stock};
+use crate::request::{Outcome, Remote};
+use crate::stage::Site;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Blocks that are allocated together.
+const GROUP: usize = 512;
+/// Groups at most: a root's number has 24 bits.
+const GROUPS: usize = (1 << 24) / GROUP - 1;
+
+static TABLE: [AtomicPtr<Block>; GROUPS] = [const { AtomicPtr::new(ptr::null_mut()) }; GROUPS];
+static SHELF: Shelf = Shelf::new();
+/// How many groups there are.
+static GROWN: Mutex<usize> = Mutex::new(0);
+
+/// What a live request's handles share. Fixed at begin, but for the last four.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Block {
+    trace: [AtomicU64; 2],
+    /// The root's span id; the link while the block is free.
+    span: AtomicU64,
+    state: AtomicU64,
+    pool: AtomicPtr<Pool>,
+    carrier: AtomicPtr<Remote>,
+    /// The root's slab slot plus one; 0 if it is not recorded or has ended.
+    slot: AtomicU32,
+    handles: AtomicU32,
+    last_stage: AtomicU32,
+    worst: AtomicU8,
+    finished: AtomicU8,
+}
+
+const _: () = assert!(size_of::<Block>() == 64);
+
+struct Blocks;
+
+impl Links for Blocks {
+    fn link(&self, thing: u32) -> &AtomicU64 {
+        let block = at(thing).expect("a number on the shelf is that of a block");
+        &block.span
+    }
+}
+
+fn at(thing: u32) -> Option<&'static Block> {
+    let group = TABLE.get(thing as usize / GROUP)?.load(Ordering::Acquire);
+    // SAFETY: a group has `GROUP` blocks and is never freed.
+    (!group.is_null()).then(|| unsafe { &*group.add(thing as usize % GROUP) })
+}
+
+/// The block of a root's number, `None` for 0.
+pub(crate) fn of_root(root: u64) -> Option<&'static Block> {
+    at(u32::try_from(root).ok()?.checked_sub(1)?)
+}
+
+/// Takes a block for a request: its root's number is the second. The caller fills it before anyone else sees it.
+pub(crate) fn take() -> Option<(&'static Block, u32)> {
+    let thing = local::with(|local| {
+        local.blocks.take(&Blocks, &SHELF).or_else(|| {
+            grow();
+            local.blocks.take(&Blocks, &SHELF)
+        })
+    })?;
+    Some((at(thing)?, thing + 1))
+}
+
+#[cold]
+fn grow() {
+    let mut grown = GROWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(group) = TABLE.get(*grown) else { return };
+    let blocks: Box<[Block]> = (0..GROUP).map(|_| Block::empty()).collect();
+    group.store(Box::leak(blocks).as_mut_ptr(), Ordering::Release);
+    let first = (*grown * GROUP) as u32;
+    *grown += 1;
+    stock(&Blocks, &SHELF, first..first + GROUP as u32);
+}
+
+/// Puts a thread's free blocks back on the shelf.
+pub(crate) fn give_back(hand: &Hand) {
+    hand.empty(&Blocks, &SHELF);
+}
+
+/// The greatest level of all live requests, and how many there are.
+pub(crate) fn survey() -> (u8, usize) {
+    let mut found = (0, 0);
+    for group in 0..GROUPS {
+        let Some(first) = at((group * GROUP) as u32) else { break };
+        // SAFETY: a group has `GROUP` blocks and is never freed.
+        let blocks = unsafe { std::slice::from_raw_parts(first, GROUP) };
+        for block in blocks.iter().filter(|block| block.handles.load(Ordering::Acquire) > 0) {
+            found.0 = block.state().level().max(found.0);
+            found.1 += 1;
+        }
+    }
+    found
+}
+
+/// Remembers the last first-level stage of the request at `position`.
+#[inline]
+pub(crate) fn note_stage(position: &Position, site: &'static Site) {
+    if position.state.root() != 0
+        && let Some(block) = of_root(position.state.root())
+        && block.is_of(position.trace)
+    {
+        let number = match site.number() {
+            0 => super::register::register(site),
+            number => number,
+        };
+        block.last_stage.store(number, Ordering::Relaxed);
+    }
+}
+
+/// Remembers the worst outcome of the stages of a root.
+#[cold]
+pub(crate) fn note_outcome(root: u64, trace: [u64; 2], outcome: Outcome) {
+    if outcome.is_failure()
+        && let Some(block) = of_root(root)
+        && block.is_of(trace)
+    {
+        block.worst.fetch_max(outcome as u8, Ordering::Relaxed);
+    }
+}
+
+impl Block {
+    fn empty() -> Block {
+        Block {
+            trace: [AtomicU64::new(0), AtomicU64::new(0)],
+            span: AtomicU64::new(0),
+            state: AtomicU64::new(0),
+            pool: AtomicPtr::new(ptr::null_mut()),
+            carrier: AtomicPtr::new(ptr::null_mut()),
+            slot: AtomicU32::new(0),
+            handles: AtomicU32::new(0),
+            last_stage: AtomicU32::new(0),
+            worst: AtomicU8::new(0),
+            finished: AtomicU8::new(0),
+        }
+    }
+
+    /// Fills a block that was just taken; the caller holds the one handle.
+    pub(crate) fn fill(&self, position: Position, carrier: Option<Box<Remote>>) {
+        let store = |word: &AtomicU64, value| word.store(value, Ordering::Relaxed);
+        store(&self.trace[0], position.trace[0]);
+        store(&self.trace[1], position.trace[1]);
+        store(&self.span, position.span);
+        store(&self.state, position.state.to_word());
+        self.pool.store(ptr::null_mut(), Ordering::Relaxed);
+        let carrier = carrier.map_or(ptr::null_mut(), Box::into_raw);
+        self.carrier.store(carrier, Ordering::Relaxed);
+        self.slot.store(0, Ordering::Relaxed);
+        self.last_stage.store(0, Ordering::Relaxed);
+        self.worst.store(0, Ordering::Relaxed);
+        self.finished.store(0, Ordering::Relaxed);
+        self.handles.store(1, Ordering::Release);
+    }
+
+    /// Where the root is.
+    pub(crate) fn position(&self) -> Position {
+        Position {
+            trace: [0, 1].map(|half| self.trace[half].load(Ordering::Relaxed)),
+            span: self.span.load(Ordering::Relaxed),
+            state: self.state(),
+        }
+    }
+
+    /// Whether it is still that of this trace: a position may outlive its request, and the number be another's by now.
+    #[inline]
+    fn is_of(&self, trace: [u64; 2]) -> bool {
+        trace == [0, 1].map(|half| self.trace[half].load(Ordering::Relaxed))
+    }
+
+    fn state(&self) -> State {
+        State::from_word(self.state.load(Ordering::Relaxed))
+    }
+
+    /// What the request brought with it.
+    pub(crate) fn carrier(&self) -> Option<&Remote> {
+        // SAFETY: set at begin from a box and freed with the last handle, of which the caller has one.
+        unsafe { self.carrier.load(Ordering::Relaxed).as_ref() }
+    }
+
+    /// Number of the site of the last first-level stage, 0 for none.
+    pub(crate) fn last_stage(&self) -> u32 {
+        self.last_stage.load(Ordering::Relaxed)
+    }
+
+    /// The worst outcome that its stages reported.
+    pub(crate) fn worst(&self) -> Outcome {
+        Outcome::from_u8(self.worst.load(Ordering::Relaxed))
+    }
+
+    /// Says where the root's slot is.
+    pub(crate) fn set_slot(&self, pool: &'static Pool, number: u32) {
+        self.pool.store(ptr::from_ref(pool).cast_mut(), Ordering::Relaxed);
+        self.slot.store(number + 1, Ordering::Release);
+    }
+
+    /// The root's slot while it is open.
+    pub(crate) fn slot(&self) -> Option<(&'static Pool, u32)> {
+        let number = self.slot.load(Ordering::Acquire).checked_sub(1)?;
+        // SAFETY: set beside the slot, from a reference that lives as long as the process.
+        Some((unsafe { self.pool.load(Ordering::Relaxed).as_ref() }?, number))
+    }
+
+    /// Takes the right to end the root, which one caller gets: its slot, or `None` within if it is not recorded.
+    pub(crate) fn finish(&self) -> Option<Option<(&'static Pool, u32)>> {
+        if self.finished.swap(1, Ordering::AcqRel) != 0 {
+            return None;
+        }
+        let slot = self.slot();
+        self.slot.store(0, Ordering::Relaxed);
+        Some(slot)
+    }
+
+    /// Adds a handle.
+    pub(crate) fn share(&self) {
+        if self.handles.fetch_add(1, Ordering::Relaxed) > u32::MAX / 2 {
+            // Two thousand million forgotten clones: as with `Arc`, better to stop than to wrap.
+            std::process::abort();
+        }
+    }
+
+    /// Gives back a handle. Whether it was the last; then the caller ends the root and calls [`Block::free`].
+    pub(crate) fn unshare(&self) -> bool {
+        self.handles.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Gives the block back. Nobody has a handle any more.
+    pub(crate) fn free(&self, root: u64) {
+        let carrier = self.carrier.swap(ptr::null_mut(), Ordering::Relaxed);
+        if let Some(carrier) = NonNull::new(carrier) {
+            // SAFETY: came from a box in `fill`, and the swap gives it to this caller alone.
+            drop(unsafe { Box::from_raw(carrier.as_ptr()) });
+        }
+        if let Some(thing) = u32::try_from(root).ok().and_then(|root| root.checked_sub(1)) {
+            local::with(|local| {
+                local.blocks.give(&Blocks, &SHELF, thing);
+                if let Some(pool) = local.pool() {
+                    local.keep_nothing_after_exit(pool);
+                }
+            });
+        }
+    }
+}

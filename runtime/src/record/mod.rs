@@ -1,0 +1,47 @@
+//! Record: what happens on the caller's threads.
+//!
+//! Laws of the hot path:
+//!
+//! - Off is one relaxed load, then the thread's own word.
+//! - Beginning and ending a span takes no lock, no allocation, no system call and no shared contended line: a slot in
+//!   the thread's own chunk, a tick, an id from the thread's own sequence.
+//! - A span is visible, with all it has, from its first instant; its end is one store into the same slot.
+//! - When there is no room the span is dropped and counted, and the context stays as it was.
+//! - A filtered span is transparent: what is inside goes under the nearest recorded ancestor.
+//! - Nothing here panics, and nothing here calls the caller's code while it holds anything.
+
+mod context;
+mod frames;
+mod future;
+mod guard;
+pub(crate) mod live;
+pub(crate) mod local;
+mod propagation;
+pub(crate) mod recorder;
+pub(crate) mod register;
+pub(crate) mod root;
+pub(crate) mod side;
+pub(crate) mod slab;
+mod span;
+mod value;
+mod write;
+
+pub(crate) use context::Context;
+pub use context::Position;
+pub use future::{
+    InSpan, Inside, Late, Prepared, StageFuture, prepare, prepare_detached, prepare_of,
+    record_current, record_return,
+};
+pub use guard::{
+    Attached, Begin, StageGuard, attach, enter, enter_detached, enter_detached_with, enter_of,
+    enter_of_with, enter_with,
+};
+pub use propagation::{extract, inject};
+pub use root::{
+    Accepts, AnyRequest, Carrier, Located, Parent, RequestRecorder, StateField, Traced, locate,
+};
+pub use span::{
+    BeginSpan, Entered, Span, add_event, current, link, record_interval, set_attribute,
+    set_attributes,
+};
+pub use value::{Attributes, Value};

@@ -1,0 +1,86 @@
+//! The process's recorder, as the caller's threads see it: its pool, its sampler, and counts of what callers got wrong.
+
+use super::Context;
+use super::context::State;
+use super::local::Local;
+use super::register;
+use crate::chunk::Pool;
+use crate::config::Sampler;
+use crate::stage::{Site, level};
+use stagetrace_wire::context::TraceFlags;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+static RECORDER: OnceLock<Recorder> = OnceLock::new();
+
+#[derive(Debug)]
+struct Recorder {
+    pool: &'static Pool,
+    sampler: Sampler,
+}
+
+/// Stages that did not lie within the stage they declare.
+pub(crate) static MISPLACED: AtomicU64 = AtomicU64::new(0);
+/// Guards that ended in another order than they began.
+pub(crate) static OUT_OF_ORDER: AtomicU64 = AtomicU64::new(0);
+/// Calls of `begin` on a request that had begun.
+pub(crate) static BEGUN_TWICE: AtomicU64 = AtomicU64::new(0);
+/// Calls of `finish` on a request that had finished.
+pub(crate) static FINISHED_TWICE: AtomicU64 = AtomicU64::new(0);
+/// Late attributes, events and links for which there was no recorded span.
+pub(crate) static NO_SPAN: AtomicU64 = AtomicU64::new(0);
+
+/// Counts one.
+#[cold]
+pub(crate) fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Makes this the process's recorder. Whether it is the first.
+pub(crate) fn install(pool: &'static Pool, sampler: Sampler) -> bool {
+    RECORDER.set(Recorder { pool, sampler }).is_ok()
+}
+
+/// The process's recorder, if there is one.
+pub(crate) fn pool() -> Option<&'static Pool> {
+    RECORDER.get().map(|recorder| recorder.pool)
+}
+
+fn samples(trace: [u64; 2], parent: Option<bool>) -> bool {
+    let sampler = RECORDER.get().map(|recorder| recorder.sampler).unwrap_or_default();
+    sampler.samples(u128::from(trace[0]) << 64 | u128::from(trace[1]), parent)
+}
+
+/// The level below a remote parent that was sampled or not, if `level` is wanted: 0 if it is not recorded here.
+pub(crate) fn level_below(trace: [u64; 2], parent_sampled: bool, level: u8) -> u8 {
+    if samples(trace, Some(parent_sampled)) { level } else { 0 }
+}
+
+/// A new trace at a level, by default that of the process: no span yet, and the sampling decision in its state. `None`
+/// while nothing is to be recorded.
+pub(crate) fn new_trace(local: &Local, level: Option<u8>) -> Option<Context> {
+    let level = level.unwrap_or_else(|| local.base_level().unwrap_or_else(level::of_process));
+    if level == 0 || level::in_use() == 0 {
+        return None;
+    }
+    let trace = local.next_trace();
+    let sampled = samples(trace, None);
+    let flags = TraceFlags::RANDOM.with_sampled(sampled);
+    let state = State::new(if sampled { level } else { 0 }, flags.bits());
+    Some(Context { trace, state, ..Context::NONE })
+}
+
+/// A trace of its own for a stage that has none: `None` if the process does not record its level. If the trace is not
+/// sampled its span id is made here, for whoever injects it.
+pub(crate) fn own_trace(local: &Local, stage_level: u8) -> Option<Context> {
+    if local.base_level().unwrap_or_else(level::of_process) < stage_level {
+        return None;
+    }
+    let context = new_trace(local, None)?;
+    Some(Context { span: local.next_id(), ..context })
+}
+
+/// The site with this number.
+pub(crate) fn site_of(number: u32) -> Option<&'static Site> {
+    register::site(number)
+}

@@ -1,0 +1,86 @@
+//! Numbers for sites: given at a site's first span, the same for every recorder of the process.
+
+use crate::chunk::{DropCause, Pool};
+use crate::stage::{STAGE_SETS, Site, Stage};
+use serde_json::json;
+use std::sync::{Mutex, PoisonError};
+
+/// All numbered sites. Number `n` is at `n - 1`.
+static REGISTRY: Mutex<Registry> = Mutex::new(Registry { sites: Vec::new(), table: None });
+
+#[derive(Debug)]
+struct Registry {
+    sites: Vec<&'static Site>,
+    /// The recording that shows the numbers to other processes.
+    table: Option<&'static Pool>,
+}
+
+/// The site's number, which it gets now if it has none. From then on the recording's stage table explains it.
+#[cold]
+#[inline(never)]
+pub(crate) fn register(site: &'static Site) -> u32 {
+    let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    if site.number() == 0 {
+        registry.sites.push(site);
+        let number = registry.sites.len() as u32;
+        registry.show(number, site);
+        site.set_number(number);
+    }
+    site.number()
+}
+
+/// The sites numbered from `known + 1` on.
+pub(crate) fn sites_after(known: usize) -> Vec<&'static Site> {
+    let registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    registry.sites.get(known..).unwrap_or_default().to_vec()
+}
+
+/// Writes the declared stages and every numbered site into the recording's table, and all later ones.
+pub(crate) fn show_in(pool: &'static Pool) {
+    let mut registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    registry.table = Some(pool);
+    for stage in STAGE_SETS.iter().copied().flatten() {
+        add(pool, &json!({ "stage": facts(*stage) }));
+    }
+    for (at, site) in registry.sites.iter().enumerate() {
+        registry.show(at as u32 + 1, site);
+    }
+}
+
+impl Registry {
+    fn show(&self, number: u32, site: &Site) {
+        if let Some(pool) = self.table {
+            let entry = json!({
+                "site": number,
+                "stage": facts(site.stage()),
+                "kind": site.kind() as u8,
+                "keys": site.keys(),
+                "function": site.function(),
+                "file": site.file(),
+                "line": site.line(),
+            });
+            add(pool, &entry);
+        }
+    }
+}
+
+fn facts(stage: Stage) -> serde_json::Value {
+    json!({
+        "set": stage.set(),
+        "name": stage.name(),
+        "level": stage.level(),
+        "within": stage.within().map(Stage::name),
+    })
+}
+
+fn add(pool: &Pool, entry: &serde_json::Value) {
+    if !pool.add_to_table(entry.to_string().as_bytes()) {
+        pool.count_dropped(DropCause::TableFull);
+    }
+}
+
+/// The site with this number, `None` for 0.
+pub(crate) fn site(number: u32) -> Option<&'static Site> {
+    let registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);
+    registry.sites.get((number as usize).checked_sub(1)?).copied()
+}

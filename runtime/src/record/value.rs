@@ -1,0 +1,504 @@
+//! Attribute values: from Rust types to the words of a recording, without allocating.
+//!
+//! What a value becomes is OpenTelemetry's choice of types: integers, doubles, booleans, texts, bytes and homogeneous
+//! arrays of these. An absent option is an absent attribute. This is the one file that writes values into a chunk.
+
+use stagetrace_wire::recording::value::Tag;
+use std::num::NonZero;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A type whose values can be recorded as attributes: integers, floats, `bool`, texts, bytes, [`Duration`] (seconds, as
+/// a double), `Option` of these (absent when `None`), slices and vectors of numbers, booleans and texts, and references
+/// to all of these.
+///
+/// An unsigned integer above `i64::MAX`, which OpenTelemetry cannot hold as a number, is recorded as decimal text.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be recorded as an attribute",
+    label = "not a number, `bool`, text, `Duration`, or an option or slice of these",
+    note = "record its text with `display` or `debug`, its length with `len`, or convert it with `with = path`"
+)]
+pub trait Value: sealed::Sealed {
+    /// How the value is encoded, `None` if it is absent.
+    #[doc(hidden)]
+    fn tag(&self) -> Option<Tag>;
+
+    /// How many words it takes.
+    #[doc(hidden)]
+    fn words(&self) -> usize;
+
+    /// Writes it.
+    ///
+    /// # Safety
+    /// `out` points to as many words as [`Value::words`] says, which nobody else writes or reads.
+    #[doc(hidden)]
+    unsafe fn put(&self, out: *mut u64);
+
+    /// The value if it is text, which can be cut.
+    #[doc(hidden)]
+    fn text(&self) -> Option<&str> {
+        None
+    }
+}
+
+/// Only this module implements [`Value`]: `put` relies on `words`.
+mod sealed {
+    pub trait Sealed {}
+}
+
+macro_rules! one_word {
+    ($($type:ty: $tag:ident, |$value:ident| $word:expr;)*) => {$(
+        impl sealed::Sealed for $type {}
+        impl Value for $type {
+            #[inline(always)]
+            fn tag(&self) -> Option<Tag> {
+                Some(Tag::$tag)
+            }
+            #[inline(always)]
+            fn words(&self) -> usize {
+                1
+            }
+            #[inline(always)]
+            unsafe fn put(&self, out: *mut u64) {
+                let $value = *self;
+                // SAFETY: there is room for one word.
+                unsafe { out.write($word) };
+            }
+        }
+    )*};
+}
+
+one_word! {
+    i64: I64, |v| v as u64;
+    i32: I64, |v| i64::from(v) as u64;
+    i16: I64, |v| i64::from(v) as u64;
+    i8: I64, |v| i64::from(v) as u64;
+    isize: I64, |v| v as i64 as u64;
+    u32: I64, |v| u64::from(v);
+    u16: I64, |v| u64::from(v);
+    u8: I64, |v| u64::from(v);
+    f64: F64, |v| v.to_bits();
+    f32: F64, |v| f64::from(v).to_bits();
+    bool: Bool, |v| u64::from(v);
+    Duration: F64, |v| v.as_secs_f64().to_bits();
+    NonZero<i64>: I64, |v| v.get() as u64;
+    NonZero<i32>: I64, |v| i64::from(v.get()) as u64;
+    NonZero<i16>: I64, |v| i64::from(v.get()) as u64;
+    NonZero<i8>: I64, |v| i64::from(v.get()) as u64;
+    NonZero<isize>: I64, |v| v.get() as i64 as u64;
+    NonZero<u32>: I64, |v| u64::from(v.get());
+    NonZero<u16>: I64, |v| u64::from(v.get());
+    NonZero<u8>: I64, |v| u64::from(v.get());
+}
+
+/// Most decimal digits of a `u64`, in words.
+const DIGITS: usize = 20_usize.div_ceil(8);
+
+macro_rules! unsigned {
+    ($($type:ty: |$value:ident| $as:expr;)*) => {$(
+        impl sealed::Sealed for $type {}
+
+        impl Value for $type {
+            #[inline(always)]
+            fn tag(&self) -> Option<Tag> {
+                let $value = *self;
+                Some(if $as <= i64::MAX as u64 { Tag::I64 } else { Tag::Str })
+            }
+            #[inline(always)]
+            fn words(&self) -> usize {
+                let $value = *self;
+                if $as <= i64::MAX as u64 { 1 } else { 1 + DIGITS }
+            }
+            #[inline(always)]
+            unsafe fn put(&self, out: *mut u64) {
+                let $value = *self;
+                // SAFETY: there is room for the one word, or for the length and the digits.
+                unsafe {
+                    if $as <= i64::MAX as u64 {
+                        out.write($as);
+                    } else {
+                        put_digits($as, out);
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+unsigned! {
+    u64: |v| v;
+    usize: |v| v as u64;
+    NonZero<u64>: |v| v.get();
+    NonZero<usize>: |v| v.get() as u64;
+}
+
+/// Writes a number of 19 or 20 digits as text.
+///
+/// # Safety
+/// `out` points to `1 + DIGITS` words of the caller's own.
+#[cold]
+unsafe fn put_digits(mut number: u64, out: *mut u64) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    while number > 0 {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+    }
+    // SAFETY: 20 digits and a length fit.
+    unsafe { put_bytes(&digits[at..], out) };
+}
+
+/// Words of a byte string: its length and its bytes.
+#[inline(always)]
+fn byte_words(len: usize) -> usize {
+    1 + len.div_ceil(8)
+}
+
+/// Writes a byte string: its length and its bytes, the last word padded with zeros.
+///
+/// # Safety
+/// `out` points to `byte_words(bytes.len())` words of the caller's own.
+#[inline(always)]
+unsafe fn put_bytes(bytes: &[u8], out: *mut u64) {
+    // SAFETY: the length's word, then the bytes' words, of which the last is zeroed first for its padding.
+    unsafe {
+        out.write(bytes.len() as u64);
+        if !bytes.is_empty() {
+            out.add(bytes.len().div_ceil(8)).write(0);
+            out.add(1).cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        }
+    }
+}
+
+impl sealed::Sealed for str {}
+
+impl Value for str {
+    #[inline(always)]
+    fn tag(&self) -> Option<Tag> {
+        Some(Tag::Str)
+    }
+    #[inline(always)]
+    fn words(&self) -> usize {
+        byte_words(self.len())
+    }
+    #[inline(always)]
+    unsafe fn put(&self, out: *mut u64) {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { put_bytes(self.as_bytes(), out) };
+    }
+    fn text(&self) -> Option<&str> {
+        Some(self)
+    }
+}
+
+macro_rules! like {
+    ($([$($generics:tt)*] $type:ty: |$this:ident| $as:expr;)*) => {$(
+        impl<$($generics)*> sealed::Sealed for $type {}
+        impl<$($generics)*> Value for $type {
+            #[inline(always)]
+            fn tag(&self) -> Option<Tag> {
+                let $this = self;
+                $as.tag()
+            }
+            #[inline(always)]
+            fn words(&self) -> usize {
+                let $this = self;
+                $as.words()
+            }
+            #[inline(always)]
+            unsafe fn put(&self, out: *mut u64) {
+                let $this = self;
+                // SAFETY: the caller's promise, passed on.
+                unsafe { $as.put(out) };
+            }
+            fn text(&self) -> Option<&str> {
+                let $this = self;
+                Value::text(&$as)
+            }
+        }
+    )*};
+}
+
+like! {
+    [] String: |s| **s;
+    [] std::borrow::Cow<'_, str>: |s| **s;
+    [T: Value + ?Sized] &T: |v| **v;
+    [T: Value + ?Sized] &mut T: |v| **v;
+    [T: Value + ?Sized] Box<T>: |v| **v;
+    [T: Value + ?Sized] Arc<T>: |v| **v;
+    [T: Element] Vec<T>: |v| v[..];
+    [T: Element, const N: usize] [T; N]: |v| v[..];
+    [] Vec<u8>: |v| v[..];
+    [const N: usize] [u8; N]: |v| v[..];
+}
+
+impl<T: Value> sealed::Sealed for Option<T> {}
+
+impl<T: Value> Value for Option<T> {
+    #[inline(always)]
+    fn tag(&self) -> Option<Tag> {
+        self.as_ref().and_then(Value::tag)
+    }
+    #[inline(always)]
+    fn words(&self) -> usize {
+        self.as_ref().map_or(0, Value::words)
+    }
+    #[inline(always)]
+    unsafe fn put(&self, out: *mut u64) {
+        if let Some(value) = self {
+            // SAFETY: the caller's promise, passed on.
+            unsafe { value.put(out) };
+        }
+    }
+    fn text(&self) -> Option<&str> {
+        self.as_ref().and_then(Value::text)
+    }
+}
+
+impl<T: Value, E> sealed::Sealed for Result<T, E> {}
+
+/// What a fallible function returned: an error is absent here, since the span says so itself.
+impl<T: Value, E> Value for Result<T, E> {
+    fn tag(&self) -> Option<Tag> {
+        self.as_ref().ok().and_then(Value::tag)
+    }
+    fn words(&self) -> usize {
+        self.as_ref().map_or(0, Value::words)
+    }
+    unsafe fn put(&self, out: *mut u64) {
+        if let Ok(value) = self {
+            // SAFETY: the caller's promise, passed on.
+            unsafe { value.put(out) };
+        }
+    }
+    fn text(&self) -> Option<&str> {
+        self.as_ref().ok().and_then(Value::text)
+    }
+}
+
+impl sealed::Sealed for [u8] {}
+
+impl Value for [u8] {
+    fn tag(&self) -> Option<Tag> {
+        Some(Tag::Bytes)
+    }
+    fn words(&self) -> usize {
+        byte_words(self.len())
+    }
+    unsafe fn put(&self, out: *mut u64) {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { put_bytes(self, out) };
+    }
+}
+
+/// A type of which slices can be recorded.
+#[doc(hidden)]
+pub trait Element: Value {
+    /// The tag of a slice.
+    const SLICE: Tag;
+}
+
+macro_rules! elements {
+    ($($slice:ident: $($type:ty),*;)*) => {$($(
+        impl Element for $type {
+            const SLICE: Tag = Tag::$slice;
+        }
+    )*)*};
+}
+
+elements! {
+    I64s: i64, i32, i16, i8, isize, u32, u16;
+    F64s: f64, f32, Duration;
+    Bools: bool;
+    Strs: String, &str, std::borrow::Cow<'_, str>, Box<str>, Arc<str>;
+}
+
+impl<T: Element> sealed::Sealed for [T] {}
+
+impl<T: Element> Value for [T] {
+    fn tag(&self) -> Option<Tag> {
+        Some(T::SLICE)
+    }
+    fn words(&self) -> usize {
+        1 + self.iter().map(Value::words).sum::<usize>()
+    }
+    unsafe fn put(&self, out: *mut u64) {
+        let len = self.len() as u64;
+        let first = if T::SLICE == Tag::Strs { len << 32 | (self.words() - 1) as u64 } else { len };
+        // SAFETY: `words` is one for the count and the sum of the elements', which are written one after the other.
+        unsafe {
+            out.write(first);
+            let mut at = out.add(1);
+            for element in self {
+                element.put(at);
+                at = at.add(element.words());
+            }
+        }
+    }
+}
+
+/// Attributes whose keys are those of their site: a tuple of up to eight values.
+#[doc(hidden)]
+pub trait Attributes {
+    /// How many there are.
+    const COUNT: u8;
+    /// Words of all values, without the tags.
+    fn words(&self) -> usize;
+    /// The word of tags and the values, in order.
+    ///
+    /// # Safety
+    /// `out` points to `1 + words()` words of the caller's own.
+    unsafe fn put(&self, out: *mut u64);
+    /// Calls `with` for each value and its place.
+    fn each(&self, with: &mut dyn FnMut(usize, &dyn Value));
+}
+
+impl Attributes for () {
+    const COUNT: u8 = 0;
+    #[inline(always)]
+    fn words(&self) -> usize {
+        0
+    }
+    #[inline(always)]
+    unsafe fn put(&self, _: *mut u64) {}
+    fn each(&self, _: &mut dyn FnMut(usize, &dyn Value)) {}
+}
+
+macro_rules! tuples {
+    ($($count:literal: $($name:ident $at:tt),*;)*) => {$(
+        impl<$($name: Value),*> Attributes for ($($name,)*) {
+            const COUNT: u8 = $count;
+            #[inline(always)]
+            fn words(&self) -> usize {
+                0 $(+ self.$at.words())*
+            }
+            #[inline(always)]
+            unsafe fn put(&self, out: *mut u64) {
+                let tags = 0 $(| (self.$at.tag().map_or(0, |tag| tag as u64)) << (4 * $at))*;
+                // SAFETY: one word of tags, then each value's words, one after the other.
+                unsafe {
+                    out.write(tags);
+                    let at = out.add(1);
+                    $(
+                        self.$at.put(at);
+                        let at = at.add(self.$at.words());
+                    )*
+                    let _ = at;
+                }
+            }
+            fn each(&self, with: &mut dyn FnMut(usize, &dyn Value)) {
+                $(with($at, &self.$at);)*
+            }
+        }
+    )*};
+}
+
+tuples! {
+    1: A 0;
+    2: A 0, B 1;
+    3: A 0, B 1, C 2;
+    4: A 0, B 1, C 2, D 3;
+    5: A 0, B 1, C 2, D 3, E 4;
+    6: A 0, B 1, C 2, D 3, E 4, F 5;
+    7: A 0, B 1, C 2, D 3, E 4, F 5, G 6;
+    8: A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7;
+}
+
+/// The tag of an integer, as a word.
+pub(crate) const INTEGER: u64 = Tag::I64 as u64;
+
+/// Writes a value's words; gives where the next one goes.
+///
+/// # Safety
+/// `out` points to as many words of the caller's own as the value takes.
+pub(crate) unsafe fn encode_at<V: Value + ?Sized>(value: &V, out: *mut u64) -> *mut u64 {
+    // SAFETY: the caller's promise.
+    unsafe {
+        value.put(out);
+        out.add(value.words())
+    }
+}
+
+/// A value's words, safely: encoded into `out`, `None` if there is no room or it is absent. Gives tag and words used.
+pub(crate) fn encode<V: Value + ?Sized>(value: &V, out: &mut [u64]) -> Option<(Tag, usize)> {
+    let (tag, words) = (value.tag()?, value.words());
+    let room = out.get_mut(..words)?;
+    // SAFETY: `room` has as many words as the value says it takes.
+    unsafe { value.put(room.as_mut_ptr()) };
+    Some((tag, words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stagetrace_wire::recording::value::{ValueRef, decode, inline};
+
+    fn show<V: Value + ?Sized>(value: &V) -> String {
+        let mut words = [0xAA; 64];
+        let Some((tag, used)) = encode(value, &mut words) else { return "absent".into() };
+        let (value, rest) = decode(tag, &words[..used]).expect("what was encoded decodes");
+        assert!(rest.is_empty(), "all words belong to the value");
+        text(value)
+    }
+
+    fn text(value: ValueRef<'_>) -> String {
+        match value {
+            ValueRef::Array(array) => {
+                let items: Vec<String> = array.iter().map(text).collect();
+                format!("[{}]", items.join(", "))
+            }
+            other => format!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_type_keeps_its_kind() {
+        assert_eq!(show(&-7_i32), "I64(-7)");
+        assert_eq!(show(&7_usize), "I64(7)");
+        assert_eq!(show(&0.5_f32), "F64(0.5)");
+        assert_eq!(show(&true), "Bool(true)");
+        assert_eq!(show("text"), "Str(\"text\")");
+        assert_eq!(show(&String::from("eight by")), "Str(\"eight by\")");
+        assert_eq!(show(""), "Str(\"\")");
+        assert_eq!(show(&Duration::from_millis(1_500)), "F64(1.5)");
+        assert_eq!(show(&NonZero::new(3_u64).unwrap()), "I64(3)");
+        assert_eq!(show(&[1_u8, 2][..]), "Bytes([1, 2])");
+        assert_eq!(show(&vec![1_i64, -2]), "[I64(1), I64(-2)]");
+        assert_eq!(show(&[0.5_f64, 1.0]), "[F64(0.5), F64(1.0)]");
+        assert_eq!(
+            show(&["stop", "", "a longer one"]),
+            "[Str(\"stop\"), Str(\"\"), Str(\"a longer one\")]"
+        );
+        assert_eq!(show(&Vec::<String>::new()), "[]");
+    }
+
+    #[test]
+    fn an_absent_option_is_absent() {
+        assert_eq!(show(&None::<u32>), "absent");
+        assert_eq!(show(&Some(Some(4_u32))), "I64(4)");
+    }
+
+    #[test]
+    fn an_unsigned_integer_above_the_signed_range_is_exact() {
+        assert_eq!(show(&(i64::MAX as u64)), "I64(9223372036854775807)");
+        assert_eq!(show(&(i64::MAX as u64 + 1)), "Str(\"9223372036854775808\")");
+        assert_eq!(show(&u64::MAX), "Str(\"18446744073709551615\")");
+    }
+
+    #[test]
+    fn a_tuple_keeps_places_over_absent_values() {
+        let values = (1_i64, None::<f64>, "three");
+        let mut words = [0; 8];
+        // SAFETY: the tuple takes one word of tags, one of the integer and two of the text.
+        unsafe { values.put(words.as_mut_ptr()) };
+        assert_eq!(Attributes::words(&values), 3);
+        let seen: Vec<_> = inline(3, &words).map(|(at, value)| (at, text(value))).collect();
+        assert_eq!(seen, [(0, "I64(1)".to_owned()), (2, "Str(\"three\")".to_owned())]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_not_written() {
+        assert_eq!(encode("much longer than two words", &mut [0; 2]), None);
+    }
+}

@@ -1,0 +1,80 @@
+//! Public counters: what became of every span.
+
+use crate::chunk::DropCause;
+
+/// What became of every span so far, as the collector saw it at one moment.
+///
+/// `begun` is `dropped + open + ended`; `ended` is `waiting + discarded + handed`; of each sink, `handed` is
+/// `queued + exported + failed`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Spans begun, those included that found no room.
+    pub begun: u64,
+    /// Spans open now.
+    pub open: u64,
+    /// Spans ended.
+    pub ended: u64,
+    /// Spans that have ended and wait in the collector: roots for one sweep, others for their details.
+    pub waiting: u64,
+    /// Spans thrown away by [`Span::discard`](crate::Span::discard).
+    pub discarded: u64,
+    /// Spans handed to every sink.
+    pub handed: u64,
+    /// Losses before the collector, by cause. Only causes that [are of spans](DropCause::is_span) count in `begun`.
+    pub dropped: Vec<(DropCause, u64)>,
+    /// The sinks.
+    pub sinks: Vec<SinkStatus>,
+    /// Stages that did not lie within the stage they declare.
+    pub misplaced: u64,
+    /// Guards that ended in another order than they began.
+    pub out_of_order: u64,
+    /// Calls of `begin` on a request that had begun.
+    pub begun_twice: u64,
+    /// Calls of `finish` on a request that had finished.
+    pub finished_twice: u64,
+    /// Attributes, events and links that found no span.
+    pub without_span: u64,
+    /// Details whose span was never seen to end, thrown away.
+    pub orphaned_details: u64,
+    /// Received carriers of which something could not be read.
+    pub unreadable_carriers: u64,
+    /// Bytes of the pool in use.
+    pub memory: u64,
+    /// Panics of the collector or a sink that were contained.
+    pub contained_panics: u64,
+}
+
+/// How a sink stands.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct SinkStatus {
+    /// Its name: `jsonl`, or that of its exporter.
+    pub name: &'static str,
+    /// Spans handed to it.
+    pub handed: u64,
+    /// Spans that wait in it.
+    pub queued: u64,
+    /// Spans that left it.
+    pub exported: u64,
+    /// Spans that it lost.
+    pub failed: u64,
+    /// The same by cause, as `error.type` names it, without those that took none.
+    pub failed_by: Vec<(&'static str, u64)>,
+    /// The error that it fails with now; `None` while it is well.
+    pub failing: Option<String>,
+    /// Panics of its exporter that were contained.
+    pub panics: u64,
+}
+
+impl Stats {
+    /// Losses of one cause.
+    pub fn dropped(&self, cause: DropCause) -> u64 {
+        self.dropped.iter().filter(|(other, _)| *other == cause).map(|(_, count)| count).sum()
+    }
+
+    /// Spans that were lost before the collector.
+    pub fn dropped_spans(&self) -> u64 {
+        self.dropped.iter().filter(|(cause, _)| cause.is_span()).map(|(_, count)| count).sum()
+    }
+}

@@ -1,0 +1,171 @@
+//! For tests: a recorder for one closure on one thread, with ids and a clock that are the same in every run.
+
+use crate::chunk::{Pool, Space};
+use crate::clock::Clock;
+use crate::collect::{Sweep, to_span};
+use crate::config::SpanLimits;
+use crate::record::local::{self, Local};
+use crate::stage::level::Capturing;
+use stagetrace_wire::recording::time::{Anchor, Timeline};
+use stagetrace_wire::span::{Resource, Scope, Span};
+use std::fmt::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a closure recorded.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Captured<R> {
+    /// What the closure returned.
+    pub output: R,
+    /// The spans that ended in it, in the order in which they began. Times count from 0, one microsecond per reading of
+    /// the clock.
+    pub spans: Vec<Span>,
+}
+
+impl<R> Captured<R> {
+    /// The spans as an indented tree, one a line: the name, then `key=value` of each attribute asked for, in that order,
+    /// if it is there.
+    pub fn tree(&self, attributes: &[&str]) -> String {
+        tree(&self.spans, attributes)
+    }
+}
+
+/// Records what `f` does on this thread, at every level, and gives it back; other threads, and a recorder of the
+/// process, see nothing of it.
+///
+/// Ids and times are the same in every run, so a test can compare them. What `f` leaves open is not among the spans.
+///
+/// ```
+/// let captured = stagetrace::testing::capture(|| {
+///     let outer = stagetrace::span!("outer");
+///     outer.in_scope(|| drop(stagetrace::span!("inner", "n" = 7)));
+/// });
+/// assert_eq!(captured.tree(&["n"]), "outer\n  inner n=7\n");
+/// ```
+///
+/// # Panics
+/// If `f` does; what it recorded is lost then.
+pub fn capture<R>(f: impl FnOnce() -> R) -> Captured<R> {
+    let _open = Capturing::new();
+    let recorder = Lent::new();
+    let mine = Local::for_capture(recorder.pool);
+    let output = {
+        let _swapped = Swapped::new(&mine);
+        f()
+    };
+    mine.close();
+    let (resource, scope) = (Arc::new(Resource::default()), Arc::new(Scope::default()));
+    let timeline =
+        Timeline::new([Anchor { ticks: 0, monotonic: 0, rate: 1 << 32, wall: 0, error: 0 }]);
+    let mut sweep = Sweep::new(recorder.pool, SpanLimits::default());
+    let mut spans = Vec::new();
+    // A root is exported in the second walk; details are waited for a few more.
+    for _ in 0..8 {
+        sweep.walk(&timeline, &mut |view| spans.push(to_span(view, &resource, &scope)));
+        sweep.acknowledge(false);
+    }
+    spans.sort_by_key(|span| (span.start_unix_nano, span.end_unix_nano));
+    if sweep.open() == 0 {
+        recorder.give_back();
+    }
+    Captured { output, spans }
+}
+
+/// Spans as an indented tree; children in the order in which they began. A span whose parent is not among them stands at
+/// the margin.
+pub fn tree(spans: &[Span], attributes: &[&str]) -> String {
+    let mut text = String::new();
+    let is_root = |span: &&Span| {
+        let parent = span.parent_span_id;
+        !spans.iter().any(|other| Some(other.span_id) == parent && other.trace_id == span.trace_id)
+    };
+    for root in spans.iter().filter(is_root) {
+        // Writing to a `String` does not fail.
+        let _ = branch(spans, root, attributes, 0, &mut text);
+    }
+    text
+}
+
+fn branch(
+    spans: &[Span],
+    span: &Span,
+    attributes: &[&str],
+    depth: usize,
+    out: &mut String,
+) -> fmt::Result {
+    write!(out, "{:1$}{2}", "", 2 * depth, span.name)?;
+    for key in attributes {
+        if let Some(value) = span.attribute(key) {
+            write!(out, " {key}={}", Shown(value))?;
+        }
+    }
+    writeln!(out)?;
+    for child in spans {
+        let is_child = child.parent_span_id == Some(span.span_id)
+            && child.trace_id == span.trace_id
+            && child.span_id != span.span_id;
+        if is_child && depth < 64 {
+            branch(spans, child, attributes, depth + 1, out)?;
+        }
+    }
+    Ok(())
+}
+
+struct Shown<'a>(&'a stagetrace_wire::span::Value);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use stagetrace_wire::span::Value;
+        match self.0 {
+            Value::Str(text) => f.write_str(text),
+            Value::Bool(value) => value.fmt(f),
+            Value::I64(value) => value.fmt(f),
+            Value::F64(value) => value.fmt(f),
+            other => write!(f, "{other:?}"),
+        }
+    }
+}
+
+/// Blocks of a capture's recorder.
+const BLOCKS: usize = 128;
+/// Recorders of captures that are over. They are never freed: a request that outlives its capture still has its slot.
+static IDLE: Mutex<Vec<&'static Pool>> = Mutex::new(Vec::new());
+
+struct Lent {
+    pool: &'static Pool,
+}
+
+impl Lent {
+    fn new() -> Lent {
+        let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let pool = idle.unwrap_or_else(|| {
+            let space = Space::in_memory(BLOCKS);
+            let pool = Pool::new(space, Clock::Steps, "{}").expect("plain memory has no limits");
+            Box::leak(Box::new(pool))
+        });
+        while pool.grow_to_reserve(u32::MAX).is_ok_and(|grew| grew) {}
+        Lent { pool }
+    }
+
+    /// For the next capture. One in which something is still open is not used again: it would show up there.
+    fn give_back(self) {
+        IDLE.lock().unwrap_or_else(PoisonError::into_inner).push(self.pool);
+    }
+}
+
+/// A capture's state in the place of the thread's own.
+struct Swapped<'a>(&'a Local);
+
+impl<'a> Swapped<'a> {
+    fn new(state: &'a Local) -> Swapped<'a> {
+        local::with(|local| local.swap(state));
+        crate::clock::restart_steps();
+        Swapped(state)
+    }
+}
+
+impl Drop for Swapped<'_> {
+    fn drop(&mut self) {
+        local::with(|local| local.swap(self.0));
+    }
+}

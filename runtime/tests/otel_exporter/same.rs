@@ -1,0 +1,284 @@
+//! An exporter gets the same spans as the file.
+
+use crate::support::{LONG, config, flush, scenarios, sink, written};
+use opentelemetry::trace::{self, Status};
+use opentelemetry::{Array, KeyValue};
+use opentelemetry_sdk::trace::{InMemorySpanExporter, SpanData};
+use serde_json::json;
+use stagetrace::otel::{Exporter, init_with};
+use stagetrace::{Outcome, Position, Stages, TraceState, Traced, event, span, stage};
+use stagetrace_wire::context::TraceContext;
+use stagetrace_wire::id::{SpanId, TraceId};
+use stagetrace_wire::span::{self as wire, SpanKind, StatusCode, Value, flags};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+#[derive(Stages, Clone, Copy)]
+enum Pipeline {
+    #[stage(level = 1)]
+    Dispatch,
+    #[stage(within = Dispatch)]
+    Forward,
+}
+
+#[derive(Traced)]
+#[traced(name = "generate", stages = Pipeline)]
+struct Request {
+    #[traced(id)]
+    id: String,
+    #[traced(attr = "gen_ai.request.model")]
+    model: String,
+    #[traced(attr = "diffusion.steps")]
+    steps: u32,
+    #[traced(state)]
+    trace: TraceState,
+}
+
+#[stage(Pipeline::Dispatch, request, kind = server)]
+fn dispatch(request: &Request) {
+    let _ = forward(request, 3);
+    let _ = forward(request, 4);
+}
+
+#[stage(Pipeline::Forward, _request, attrs("step" = step), kind = client, err)]
+fn forward(_request: &Request, step: u32) -> Result<u32, std::num::ParseIntError> {
+    event!("kernel", "name" = "attention", "blocks" = 64, "ratio" = 0.5);
+    event!("bare");
+    if step == 3 { Ok(step) } else { "four".parse() }
+}
+
+#[stage("produce", kind = producer)]
+fn produce() {
+    consume();
+}
+
+#[stage("consume", kind = consumer)]
+fn consume() {}
+
+/// Records everything that a span can have.
+fn everything() {
+    let carrier = json!({
+        "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "tracestate": "vendor=a",
+    });
+    let mut request = Request {
+        id: "r-17 é".to_owned(),
+        model: "digits".to_owned(),
+        steps: 30,
+        trace: serde_json::from_value(carrier).expect("a carrier"),
+    };
+    request.begin(None);
+    dispatch(&request);
+    request.finish(Outcome::Ok);
+    produce();
+
+    let values = span!("values", "text" = "inline é", "empty" = "", "none" = None::<i64>);
+    values.set_attribute("bool", true);
+    values.set_attribute("int", i64::MIN);
+    values.set_attribute("unsigned", u64::MAX);
+    values.set_attribute("double", 0.1);
+    values.set_attribute("infinite", f64::INFINITY);
+    values.set_attribute("bytes", &b"\x00\xff\x10"[..]);
+    values.set_attribute("ints", [1_i64, -2, i64::MAX]);
+    values.set_attribute("doubles", [0.5, -1e300]);
+    values.set_attribute("bools", [true, false]);
+    values.set_attribute("texts", ["stop", "", "é"]);
+    values.set_attribute("no texts", Vec::<String>::new());
+    values.set_attribute("text", "replaced");
+    values.link(request_of_another_process());
+    let linked = span!("linked", parent = request_of_another_process(), "at" = 1.5);
+    values.link(linked.position());
+    linked.end(Outcome::Cancelled);
+    drop(values);
+
+    let crowded = span!("crowded");
+    for number in 0..20 {
+        crowded.set_attribute(&format!("key {number}"), number);
+        crowded.add_event("event", &[("a", &1), ("b", &2), ("c", &3)]);
+        crowded.link(request_of_another_process());
+    }
+    drop(crowded);
+    let panicked = std::panic::catch_unwind(|| span!("panics").in_scope(|| panic!("on purpose")));
+    assert!(panicked.is_err());
+}
+
+fn request_of_another_process() -> Position {
+    let context = TraceContext {
+        trace_id: TraceId::from_u128(0xABC).expect("not 0"),
+        span_id: SpanId::from_u64(0xDEF).expect("not 0"),
+        flags: stagetrace_wire::context::TraceFlags::SAMPLED,
+    };
+    Position::remote(context, 2)
+}
+
+scenarios! {
+    fn an_exporter_gets_the_same_spans_as_the_file() {
+        let exporter = InMemorySpanExporter::default();
+        let config = config().span_limits(|limits| {
+            limits.attributes = 14;
+            limits.events = 4;
+            limits.links = 3;
+            limits.attributes_per_event = 3;
+        });
+        let trace = init_with(config, [Exporter::new("memory", exporter.clone())]).unwrap();
+        everything();
+        flush(LONG).unwrap();
+
+        let by_id = |spans: Vec<wire::Span>| -> BTreeMap<u64, wire::Span> {
+            spans.into_iter().map(|span| (span.span_id.to_u64(), span)).collect()
+        };
+        let in_file = by_id(written(&trace));
+        let exported = exporter.get_finished_spans().unwrap();
+        assert_eq!(exported.len(), in_file.len());
+        assert_eq!(sink("memory").exported, exported.len() as u64);
+        for span in &exported {
+            let id = u64::from_be_bytes(span.span_context.span_id().to_bytes());
+            assert_eq!(to_wire(span), comparable(in_file[&id].clone()));
+        }
+        the_case_is_rich_enough(&in_file);
+    }
+}
+
+fn the_case_is_rich_enough(spans: &BTreeMap<u64, wire::Span>) {
+    let named = |name: &str| spans.values().find(|span| span.name == name).expect(name);
+    let values = named("values");
+    assert_eq!(values.attribute("text"), Some(&"replaced".into()));
+    assert_eq!(values.attribute("infinite"), Some(&Value::F64(f64::INFINITY)));
+    assert_eq!(values.attribute("bytes"), Some(&Value::Bytes(vec![0, 0xFF, 0x10])));
+    assert_eq!(values.links.len(), 2);
+    let crowded = named("crowded");
+    let dropped = (crowded.dropped_attributes, crowded.dropped_events, crowded.dropped_links);
+    assert_eq!(dropped, (7, 16, 17));
+    assert_eq!(named("generate").flags & flags::IS_REMOTE, flags::IS_REMOTE);
+    assert!(named("generate").attribute("stagetrace.stage.forward.duration").is_some());
+    assert_eq!(named("panics").attribute("error.type"), Some(&"panic".into()));
+    let failed = spans.values().filter(|span| span.name == "forward");
+    let failed: Vec<_> = failed.filter(|span| span.status.code == StatusCode::Error).collect();
+    assert_eq!(failed.len(), 1);
+    assert!(failed[0].status.message.contains("invalid digit"), "{:?}", failed[0].status);
+    assert_eq!(failed[0].events[0].attributes.len(), 3);
+    let kinds: Vec<_> = spans.values().map(|span| span.kind).collect();
+    for kind in 1..=5 {
+        assert!(kinds.contains(&SpanKind::from_number(kind)), "{kinds:?}");
+    }
+}
+
+/// A span of the file without what no exporter is given with each span, and with its bytes as
+/// exporters get them.
+fn comparable(mut span: wire::Span) -> wire::Span {
+    span.resource = Arc::default();
+    for link in &mut span.links {
+        // Exporters cannot be told that it is not known.
+        link.flags |= flags::HAS_IS_REMOTE;
+    }
+    for (_, value) in &mut span.attributes {
+        if let Value::Bytes(bytes) = value {
+            assert_eq!(*bytes, [0, 0xFF, 0x10]);
+            *value = "AP8Q".into();
+        }
+    }
+    span
+}
+
+fn to_wire(span: &SpanData) -> wire::Span {
+    let context = &span.span_context;
+    assert!(!context.is_remote());
+    let scope = &span.instrumentation_scope;
+    let remote = if span.parent_span_is_remote { flags::IS_REMOTE } else { 0 };
+    wire::Span {
+        parent_span_id: SpanId::from_u64(id(span.parent_span_id)),
+        trace_state: context.trace_state().header(),
+        flags: u32::from(context.trace_flags().to_u8()) | flags::HAS_IS_REMOTE | remote,
+        name: span.name.to_string(),
+        kind: match span.span_kind {
+            trace::SpanKind::Internal => SpanKind::Internal,
+            trace::SpanKind::Server => SpanKind::Server,
+            trace::SpanKind::Client => SpanKind::Client,
+            trace::SpanKind::Producer => SpanKind::Producer,
+            trace::SpanKind::Consumer => SpanKind::Consumer,
+        },
+        start_unix_nano: nanos(span.start_time),
+        end_unix_nano: nanos(span.end_time),
+        attributes: attributes(&span.attributes),
+        dropped_attributes: span.dropped_attributes_count,
+        events: span.events.iter().map(event_to_wire).collect(),
+        dropped_events: span.events.dropped_count,
+        links: span.links.iter().map(link_to_wire).collect(),
+        dropped_links: span.links.dropped_count,
+        status: match &span.status {
+            Status::Unset => wire::Status::default(),
+            Status::Ok => wire::Status { code: StatusCode::Ok, message: String::new() },
+            Status::Error { description } => {
+                wire::Status { code: StatusCode::Error, message: description.to_string() }
+            }
+        },
+        scope: Arc::new(wire::Scope {
+            name: scope.name().to_owned(),
+            version: scope.version().unwrap_or_default().to_owned(),
+            ..wire::Scope::default()
+        }),
+        ..wire::Span::new(trace_id(context.trace_id()), own_id(context.span_id()))
+    }
+}
+
+fn event_to_wire(event: &trace::Event) -> wire::Event {
+    wire::Event {
+        time_unix_nano: nanos(event.timestamp),
+        name: event.name.to_string(),
+        attributes: attributes(&event.attributes),
+        dropped_attributes: event.dropped_attributes_count,
+    }
+}
+
+fn link_to_wire(link: &trace::Link) -> wire::Link {
+    let context = &link.span_context;
+    let remote = if context.is_remote() { flags::IS_REMOTE } else { 0 };
+    wire::Link {
+        trace_id: trace_id(context.trace_id()),
+        span_id: own_id(context.span_id()),
+        trace_state: context.trace_state().header(),
+        attributes: attributes(&link.attributes),
+        dropped_attributes: link.dropped_attributes_count,
+        flags: u32::from(context.trace_flags().to_u8()) | flags::HAS_IS_REMOTE | remote,
+    }
+}
+
+fn attributes(attributes: &[KeyValue]) -> wire::Attributes {
+    let pair = |attribute: &KeyValue| (attribute.key.to_string(), value(&attribute.value));
+    attributes.iter().map(pair).collect()
+}
+
+fn value(value: &opentelemetry::Value) -> Value {
+    use opentelemetry::Value as Otel;
+    match value {
+        Otel::Bool(value) => Value::Bool(*value),
+        Otel::I64(value) => Value::I64(*value),
+        Otel::F64(value) => Value::F64(*value),
+        Otel::String(text) => text.as_str().into(),
+        Otel::Array(array) => Value::Array(match array {
+            Array::Bool(values) => values.iter().copied().map(Value::Bool).collect(),
+            Array::I64(values) => values.iter().copied().map(Value::I64).collect(),
+            Array::F64(values) => values.iter().copied().map(Value::F64).collect(),
+            Array::String(texts) => texts.iter().map(|text| text.as_str().into()).collect(),
+            other => panic!("a new kind of array: {other:?}"),
+        }),
+        other => panic!("a new kind of value: {other:?}"),
+    }
+}
+
+fn nanos(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as u64
+}
+
+fn id(id: trace::SpanId) -> u64 {
+    u64::from_be_bytes(id.to_bytes())
+}
+
+fn own_id(span_id: trace::SpanId) -> SpanId {
+    SpanId::from_u64(id(span_id)).expect("a span has an id")
+}
+
+fn trace_id(id: trace::TraceId) -> TraceId {
+    TraceId::from_u128(u128::from_be_bytes(id.to_bytes())).expect("a span has a trace")
+}

@@ -1,0 +1,219 @@
+//! A process per scenario, since `init` is once per process; exporters that misbehave on command;
+//! the file to compare to.
+
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::error::OTelSdkResult;
+use opentelemetry_sdk::trace::{SpanData, SpanExporter};
+use stagetrace::{FlushError, SinkStatus, Stats, TraceConfig, TraceGuard, stage};
+use stagetrace_wire::otlp::json::{ReadOptions, read_lines};
+use stagetrace_wire::span::Span;
+use std::fmt;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Longer than anything here takes.
+pub const LONG: Duration = Duration::from_secs(20);
+/// How much longer than its deadline a flush may take.
+pub const SLACK: Duration = Duration::from_millis(50);
+
+const CHILD: &str = "STAGETRACE_TEST_CHILD";
+/// They measure time, so they run one after another.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// Runs the test with this path in a process of its own.
+pub fn in_own_process(path: &str, body: fn()) {
+    if std::env::var_os(CHILD).is_some() {
+        return body();
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let executable = std::env::current_exe().expect("a test has an executable");
+    let (_crate, test) = path.split_once("::").expect("the path begins with the crate");
+    let child = Command::new(executable)
+        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+        .env(CHILD, "1")
+        // Printing one takes longer than an export may.
+        .env("RUST_BACKTRACE", "0")
+        .output()
+        .expect("the test can be run again");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (out, err) = (text(&child.stdout), text(&child.stderr));
+    assert!(child.status.success(), "{}\n{out}\n{err}", child.status);
+    assert!(out.contains("1 passed"), "the test was not found: {out}");
+}
+
+/// Makes each function a test that runs in a process of its own.
+macro_rules! scenarios {
+    ($(fn $name:ident() $body:block)*) => {$(
+        #[test]
+        fn $name() {
+            let path = concat!(module_path!(), "::", stringify!($name));
+            crate::support::in_own_process(path, || $body);
+        }
+    )*};
+}
+pub(crate) use scenarios;
+
+/// A configuration that writes where tests may, with batches of eight and short times.
+pub fn config() -> TraceConfig {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("otel_exporter");
+    TraceConfig::new().output_dir(dir).service_name("exporter-test").batching(|batching| {
+        batching.max_export_batch_size = 8;
+        batching.schedule_delay = Duration::from_millis(20);
+        batching.export_timeout = Duration::from_millis(300);
+    })
+}
+
+#[stage("step", attrs("number" = _number))]
+pub fn step(_number: usize) {}
+
+/// Records so many spans, numbered from `from` on.
+pub fn steps(from: usize, count: usize) {
+    (from..from + count).for_each(step);
+}
+
+/// What the .jsonl holds.
+pub fn written(trace: &TraceGuard) -> Vec<Span> {
+    let dir = trace.run_dir().expect("the run has a directory");
+    let entries = std::fs::read_dir(dir).expect("it can be listed");
+    let paths = entries.map(|entry| entry.expect("it can be read").path());
+    let file = paths.into_iter().find(|path| path.extension().is_some_and(|e| e == "jsonl"));
+    let bytes = std::fs::read(file.expect("there is a .jsonl")).expect("it can be read");
+    read_lines(&bytes, &ReadOptions::default()).spans
+}
+
+/// Flushes; the time it took is at most a little more than `within`.
+pub fn flush(within: Duration) -> Result<Stats, FlushError> {
+    let start = Instant::now();
+    let flushed = stagetrace::flush(within);
+    let took = start.elapsed();
+    assert!(took < within + SLACK, "took {took:?} instead of {within:?}: {flushed:?}");
+    flushed
+}
+
+/// How a sink stands. All that it was handed is accounted for.
+pub fn sink(name: &str) -> SinkStatus {
+    let stats = stagetrace::stats().expect("tracing is running");
+    for sink in &stats.sinks {
+        assert_eq!(sink.handed, stats.handed, "{sink:?}");
+        assert_eq!(sink.handed, sink.queued + sink.exported + sink.failed, "{sink:?}");
+        let by_cause: u64 = sink.failed_by.iter().map(|(_, count)| count).sum();
+        assert_eq!(sink.failed, by_cause, "{sink:?}");
+    }
+    let sink = stats.sinks.into_iter().find(|sink| sink.name == name);
+    sink.expect("the sink is there")
+}
+
+/// The problems of a failed flush, by sink.
+pub fn problems(flushed: Result<Stats, FlushError>) -> Vec<(&'static str, String)> {
+    match flushed {
+        Ok(_) => Vec::new(),
+        Err(FlushError::Sinks(errors)) => {
+            errors.into_iter().map(|error| (error.sink, error.problem)).collect()
+        }
+        Err(other) => panic!("the failures are not named: {other:?}"),
+    }
+}
+
+/// Waits until `what` is so.
+pub fn wait_until(what: impl Fn() -> bool) {
+    let deadline = Instant::now() + LONG;
+    while !what() {
+        assert!(Instant::now() < deadline, "it does not come to pass");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// What an exporter was given.
+#[derive(Clone, Debug, Default)]
+pub struct Seen(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    spans: Mutex<Vec<SpanData>>,
+    exports: AtomicUsize,
+    flushes: AtomicUsize,
+    shutdowns: AtomicUsize,
+    resource: Mutex<Option<Resource>>,
+}
+
+impl Seen {
+    pub fn spans(&self) -> Vec<SpanData> {
+        self.0.spans.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The numbers of the steps, in the order in which they came.
+    pub fn numbers(&self) -> Vec<usize> {
+        let of = |span: SpanData| {
+            let number = span.attributes.iter().find(|a| a.key.as_str() == "number")?;
+            number.value.as_str().parse().ok()
+        };
+        self.spans().into_iter().filter_map(of).collect()
+    }
+
+    pub fn exports(&self) -> usize {
+        self.0.exports.load(Ordering::SeqCst)
+    }
+
+    pub fn flushes(&self) -> usize {
+        self.0.flushes.load(Ordering::SeqCst)
+    }
+
+    pub fn shutdowns(&self) -> usize {
+        self.0.shutdowns.load(Ordering::SeqCst)
+    }
+
+    pub fn resource(&self) -> Option<Resource> {
+        self.0.resource.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// An exporter that first does what its script says of the n-th export, counted from 0, and keeps
+/// the spans if that is well.
+pub struct Scripted<S> {
+    script: S,
+    seen: Seen,
+}
+
+impl<F: Future<Output = OTelSdkResult> + Send, S: Fn(usize) -> F + Send + Sync> Scripted<S> {
+    pub fn new(script: S) -> (Scripted<S>, Seen) {
+        let seen = Seen::default();
+        (Scripted { script, seen: seen.clone() }, seen)
+    }
+}
+
+impl<S> fmt::Debug for Scripted<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scripted")
+    }
+}
+
+impl<F, S> SpanExporter for Scripted<S>
+where
+    F: Future<Output = OTelSdkResult> + Send,
+    S: Fn(usize) -> F + Send + Sync,
+{
+    async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+        let number = self.seen.0.exports.fetch_add(1, Ordering::SeqCst);
+        (self.script)(number).await?;
+        self.seen.0.spans.lock().unwrap_or_else(PoisonError::into_inner).extend(batch);
+        Ok(())
+    }
+
+    fn shutdown_with_timeout(&self, _: Duration) -> OTelSdkResult {
+        self.seen.0.shutdowns.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.seen.0.flushes.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+
+    fn set_resource(&mut self, resource: &Resource) {
+        *self.seen.0.resource.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(resource.clone());
+    }
+}

@@ -1,0 +1,13 @@
+//! Tools of the end-to-end tests: a test's body in a process of its own, the spans it left on disk, waits that end.
+//!
+//! The recorder is one per process and can be started once, so each test that starts it is a process. Tests that only
+//! look at shapes use [`stagetrace::testing::capture`].
+
+pub mod pipeline;
+mod process;
+mod spans;
+mod wait;
+
+pub use process::{Alone, Ran, alone, command, finish};
+pub use spans::Spans;
+pub use wait::{flushed, resident_bytes, start, start_with, until};

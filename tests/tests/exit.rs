@@ -1,0 +1,344 @@
+//! What is left on disk, however a process ends.
+
+use stagetrace_tests::{Spans, command, finish, until};
+use stagetrace_wire::recording::read::{Recording, State};
+use stagetrace_wire::recording::recover::{Recovered, Remove, recover};
+use stagetrace_wire::span::{StatusCode, Value};
+use std::collections::HashSet;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A process that was ended.
+struct Ended {
+    status: ExitStatus,
+    stdout: String,
+    stderr: String,
+    dir: TempDir,
+}
+
+impl Ended {
+    fn run_dir(&self) -> PathBuf {
+        run_dir(self.dir.path())
+    }
+
+    fn recording(&self) -> PathBuf {
+        file(&self.run_dir(), "recording").expect("a recording is left")
+    }
+
+    /// Brings back what the files do not have yet, and reads all.
+    fn recovered(&self) -> (Recovered, Spans) {
+        let recovered = recover(self.recording(), self.run_dir(), Remove::No).unwrap();
+        assert!(recovered.damage.is_none(), "{:?}", recovered.damage);
+        (recovered, Spans::of_killed(self.dir.path()))
+    }
+
+    /// The requests of which the process said that they are finished.
+    fn finished(&self) -> Vec<&str> {
+        let lines = self.stdout.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+        lines.filter_map(|line| line.strip_prefix("finished ")).collect()
+    }
+}
+
+fn run_dir(dir: &Path) -> PathBuf {
+    let mut runs = fs::read_dir(dir).unwrap();
+    runs.next().expect("one run").unwrap().path()
+}
+
+fn file(dir: &Path, extension: &str) -> Option<PathBuf> {
+    let files = fs::read_dir(dir).ok()?.filter_map(|file| Some(file.ok()?.path()));
+    files.into_iter().find(|file| file.extension().is_some_and(|found| found == extension))
+}
+
+fn started(how: &str, dir: &Path) -> Child {
+    started_with(how, dir, &[])
+}
+
+fn started_with(how: &str, dir: &Path, env: &[(&str, &str)]) -> Child {
+    let mut command = command(env!("CARGO_BIN_EXE_exits"), dir);
+    command.arg(how).env("STAGETRACE_LEVEL", "3").envs(env.iter().copied());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Runs it to its end.
+fn ended(how: &str) -> Ended {
+    let dir = tempfile::tempdir().unwrap();
+    let (status, stdout, stderr) = finish(started(how, dir.path()));
+    Ended { status, stdout, stderr, dir }
+}
+
+/// Starts it, waits until it says that a request is open, and does something to it.
+fn ended_by(signal: &str) -> Ended {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = started("wait", dir.path());
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let mut stdout = String::new();
+    while said.read_line(&mut stdout).unwrap() > 0 && !stdout.ends_with("open\n") {}
+    let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let (status, _, stderr) = finish(child);
+    Ended { status, stdout, stderr, dir }
+}
+
+/// The whole tree of the request that was open.
+fn open_request(spans: &Spans, keys: &[&str]) -> String {
+    let is_root = |span: &&stagetrace_wire::span::Span| {
+        span.attribute("stagetrace.request.id") == Some(&Value::from("open"))
+    };
+    let trace = spans.iter().find(is_root).expect("the open request").trace_id;
+    let of_trace: Vec<_> = spans.iter().filter(|s| s.trace_id == trace).cloned().collect();
+    Spans::from(of_trace).tree(keys)
+}
+
+const FINISHED_TREE: &str = "\
+generate
+  scheduler_dispatch
+    gpu_forward
+      denoise_step
+      denoise_step
+    decode
+";
+
+fn assert_finished_requests(spans: &Spans, ids: &[&str]) {
+    let mut left: HashSet<_> = ids.iter().copied().collect();
+    for root in spans.all("generate") {
+        let id = root.attribute("stagetrace.request.id").and_then(Value::as_str).unwrap();
+        if left.remove(id) {
+            let of_trace = spans.iter().filter(|span| span.trace_id == root.trace_id);
+            let of_trace = Spans::from(of_trace.cloned().collect::<Vec<_>>());
+            assert_eq!(of_trace.tree(&[]), FINISHED_TREE, "{id}");
+            assert_eq!(root.attribute("stagetrace.open"), None);
+        }
+    }
+    assert!(left.is_empty(), "lost: {left:?}");
+}
+
+#[test]
+fn a_return_from_main_leaves_everything_in_the_file() {
+    let ended = ended("return");
+    assert!(ended.status.success() && ended.stderr.is_empty(), "{}", ended.stderr);
+    let spans = Spans::of_dir(ended.dir.path());
+    assert_finished_requests(&spans, &ended.finished());
+    assert_eq!(spans.len(), 50 * 6 + 6);
+    let recording = Recording::open(ended.recording()).unwrap();
+    assert_eq!((recording.state(), recording.is_alive()), (State::Closed, Some(false)));
+    assert_eq!(recording.snapshot().spans.len(), 0);
+    let names: Vec<_> = recording.table().stages.iter().map(|stage| stage.name.clone()).collect();
+    assert!(names.iter().any(|name| name == "denoise_step"), "{names:?}");
+}
+
+#[test]
+fn a_panic_leaves_everything_in_the_file_and_marks_what_it_went_through() {
+    let ended = ended("panic");
+    assert_eq!(ended.status.code(), Some(101));
+    let spans = Spans::of_dir(ended.dir.path());
+    assert_finished_requests(&spans, &ended.finished());
+    let expected = "\
+generate error.type=panic
+  scheduler_dispatch error.type=panic
+    gpu_forward
+      denoise_step
+      denoise_step
+    background error.type=panic
+";
+    assert_eq!(open_request(&spans, &["error.type"]), expected);
+    assert_eq!(Recording::open(ended.recording()).unwrap().state(), State::Closed);
+}
+
+/// What a process leaves that ended without a word: all that had ended, and which spans were open.
+fn assert_nothing_is_lost(ended: &Ended) {
+    Spans::of_killed(ended.dir.path());
+    let recording = Recording::open(ended.recording()).unwrap();
+    assert_eq!((recording.state(), recording.is_alive()), (State::Running, Some(false)));
+    let snapshot = recording.snapshot();
+    assert!(snapshot.damage.is_none(), "{:?}", snapshot.damage);
+    let mut open: Vec<_> = snapshot.open().map(|span| span.name().into_owned()).collect();
+    open.sort();
+    assert_eq!(open, ["background", "generate", "scheduler_dispatch"]);
+    for span in snapshot.open() {
+        assert_eq!(snapshot.request_id(span), Some("open"), "{}", span.name());
+    }
+    let (recovered, spans) = ended.recovered();
+    assert_eq!(recovered.open, 3);
+    assert_finished_requests(&spans, &ended.finished());
+    assert_eq!(ended.finished().len(), 50);
+    let expected = "\
+generate stagetrace.open=true
+  scheduler_dispatch stagetrace.open=true
+    gpu_forward
+      denoise_step
+      denoise_step
+    background n=7 stagetrace.open=true
+";
+    assert_eq!(open_request(&spans, &["n", "stagetrace.open"]), expected);
+    let events: Vec<_> = spans.iter().flat_map(|span| &span.events).collect();
+    assert_eq!(events.len(), 1, "the event of an open span is there");
+    // A second time there is nothing more to bring back.
+    let (again, after) = ended.recovered();
+    assert_eq!((again.ended, again.open), (0, 0));
+    assert_eq!(after.len(), spans.len());
+}
+
+#[test]
+fn exit_without_a_word_loses_nothing() {
+    let ended = ended("exit");
+    assert_eq!(ended.status.code(), Some(1));
+    assert_nothing_is_lost(&ended);
+}
+
+#[test]
+fn an_abort_loses_nothing() {
+    let ended = ended("abort");
+    assert!(!ended.status.success());
+    assert_nothing_is_lost(&ended);
+}
+
+#[test]
+fn sigterm_loses_nothing() {
+    let ended = ended_by("-TERM");
+    assert!(!ended.status.success() && ended.stderr.is_empty(), "{}", ended.stderr);
+    assert_nothing_is_lost(&ended);
+}
+
+#[test]
+fn sigkill_loses_nothing() {
+    assert_nothing_is_lost(&ended_by("-KILL"));
+}
+
+#[test]
+fn a_kill_at_any_instant_loses_no_request_that_had_finished() {
+    let never = "0";
+    for (delay, put_aside_at) in
+        [(3, never), (20, never), (45, "20000"), (100, never), (170, "5000"), (260, never)]
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child =
+            started_with("work", dir.path(), &[("STAGETRACE_JSONL_MAX_BYTES", put_aside_at)]);
+        assert!(until(Duration::from_secs(20), || file_of(dir.path(), "jsonl").is_some()));
+        std::thread::sleep(Duration::from_millis(delay));
+        child.kill().unwrap();
+        let (status, stdout, stderr) = finish(child);
+        let ended = Ended { status, stdout, stderr, dir };
+        let (_, spans) = ended.recovered();
+        let roots = spans.all("generate");
+        let done: HashSet<_> = roots
+            .iter()
+            .filter(|root| root.attribute("stagetrace.open").is_none())
+            .filter_map(|root| root.attribute("stagetrace.request.id")?.as_str())
+            .collect();
+        let finished = ended.finished();
+        let lost: Vec<_> = finished.iter().filter(|id| !done.contains(*id)).collect();
+        let dropped = Recording::open(ended.recording()).unwrap().losses();
+        assert!(
+            dropped.iter().all(|(_, count)| *count == 0),
+            "too fast for the machine: {dropped:?}"
+        );
+        let (some, all) = (&lost[..lost.len().min(5)], finished.len());
+        assert!(lost.is_empty(), "after {delay} ms, {} of {all}: {some:?} ..", lost.len());
+        for stage in ["scheduler_dispatch", "background", "decode"] {
+            let ended = spans.all(stage);
+            let ended = ended.iter().filter(|span| span.attribute("stagetrace.open").is_none());
+            let ended: HashSet<_> = ended.map(|span| span.trace_id).collect();
+            for root in &roots {
+                let id = root.attribute("stagetrace.request.id").and_then(Value::as_str);
+                if finished.contains(&id.unwrap_or_default()) {
+                    let of_trace = spans.iter().filter(|span| span.trace_id == root.trace_id);
+                    let of_trace = Spans::from(of_trace.cloned().collect::<Vec<_>>());
+                    assert!(
+                        ended.contains(&root.trace_id),
+                        "{stage} of {id:?} after {delay} ms:\n{}",
+                        of_trace.tree(&["stagetrace.open"])
+                    );
+                }
+            }
+        }
+        let mut ids: Vec<_> = spans.iter().map(|span| span.identity()).collect();
+        ids.sort();
+        ids.dedup();
+        assert_eq!(ids.len(), spans.len(), "no span twice, after {delay} ms");
+    }
+}
+
+fn file_of(dir: &Path, extension: &str) -> Option<PathBuf> {
+    let run = fs::read_dir(dir).ok()?.next()?.ok()?.path();
+    file(&run, extension)
+}
+
+#[test]
+fn a_living_process_shows_its_open_spans_and_who_they_belong_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = started("wait", dir.path());
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while said.read_line(&mut line).unwrap() > 0 && !line.ends_with("open\n") {}
+    let path = file_of(dir.path(), "recording").unwrap();
+    let recording = Recording::open(&path).unwrap();
+    assert_eq!((recording.state(), recording.is_alive()), (State::Running, Some(true)));
+    let early = recording.snapshot();
+    std::thread::sleep(Duration::from_millis(50));
+    let late = recording.snapshot();
+    for snapshot in [&early, &late] {
+        let open: HashSet<_> = snapshot.open().map(|span| span.name().into_owned()).collect();
+        assert_eq!(open.len(), 3, "{open:?}");
+        assert!(snapshot.open().all(|span| snapshot.request_id(span) == Some("open")));
+        let all: Vec<_> = snapshot.open().flat_map(|span| span.attributes()).collect();
+        let has = |key: &str, value: Value| {
+            all.iter().any(|(other, found)| *other == key && Value::from(*found) == value)
+        };
+        assert!(has("n", Value::I64(7)) && has("diffusion.steps", Value::I64(2)), "{all:?}");
+        assert!(has("gen_ai.request.model", Value::from("digits")), "{all:?}");
+    }
+    let age = |snapshot: &stagetrace_wire::recording::read::Snapshot| {
+        let dispatch = snapshot.open().find(|span| span.name() == "scheduler_dispatch").unwrap();
+        snapshot.age(dispatch)
+    };
+    let passed = age(&late) - age(&early);
+    assert!((50_000_000..5_000_000_000).contains(&passed), "{passed} ns");
+    assert!(recover(&path, run_dir(dir.path()), Remove::No).is_err(), "it lives");
+    child.kill().unwrap();
+    finish(child);
+    assert_eq!(Recording::open(&path).unwrap().is_alive(), Some(false));
+}
+
+#[test]
+fn a_recording_in_shared_memory_is_linked_from_the_run_and_goes_with_its_recovery() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = command(env!("CARGO_BIN_EXE_exits"), dir.path());
+    command.arg("abort").env("STAGETRACE_MAPPING", "shm").env("STAGETRACE_LEVEL", "3");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (status, stdout, stderr) = finish(command.spawn().unwrap());
+    let ended = Ended { status, stdout, stderr, dir };
+    let link = ended.recording();
+    let target = fs::read_link(&link).expect("a link into shared memory");
+    assert!(target.starts_with("/dev/shm") && target.exists(), "{}", target.display());
+    let recovered = recover(&link, ended.run_dir(), Remove::Yes).unwrap();
+    assert!(recovered.removed && recovered.open == 3, "{recovered:?}");
+    assert!(!target.exists() && fs::symlink_metadata(&link).is_err());
+    let _ = fs::remove_dir(target.parent().unwrap());
+    let spans = Spans::of_killed(ended.dir.path());
+    assert_finished_requests(&spans, &ended.finished());
+    assert!(spans.iter().all(|span| span.status.code == StatusCode::Unset));
+}
+
+#[test]
+fn a_clean_end_removes_the_recording_in_shared_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = command(env!("CARGO_BIN_EXE_exits"), dir.path());
+    command.arg("return").env("STAGETRACE_MAPPING", "shm");
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let (status, _, stderr) = finish(command.spawn().unwrap());
+    assert!(status.success(), "{stderr}");
+    let run = run_dir(dir.path());
+    let recording = file(&run, "recording").unwrap();
+    assert!(fs::symlink_metadata(&recording).unwrap().is_file(), "no link any more");
+    let run_id = run.file_name().unwrap();
+    let uid = {
+        use std::os::unix::fs::MetadataExt;
+        fs::metadata(&run).unwrap().uid()
+    };
+    let shared = Path::new("/dev/shm").join(format!("stagetrace-{uid}")).join(run_id);
+    assert!(!shared.exists(), "{}", shared.display());
+}

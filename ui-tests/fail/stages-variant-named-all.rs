@@ -1,0 +1,11 @@
+//! `ALL` lists all stages.
+
+use stagetrace::Stages;
+
+#[derive(Stages)]
+enum Steps {
+    ALL,
+    One,
+}
+
+fn main() {}

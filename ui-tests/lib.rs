@@ -1,0 +1,1 @@
+//! Tests of the macros from outside: see `tests/`, `pass/` and `fail/`.

@@ -1,0 +1,3 @@
+//! OTLP, the protocol of OpenTelemetry: the only place that knows its fields.
+
+pub mod json;

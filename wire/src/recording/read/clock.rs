@@ -1,0 +1,140 @@
+//! The recording's log of anchors, and the clocks of this machine.
+
+use super::words::View;
+use crate::recording::layout::header;
+use crate::recording::time::{Anchor, Reading, Timeline};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Most nanoseconds per tick that an anchor is believed, with 32 bits after the point.
+const MAX_RATE: u64 = 1 << 42;
+/// How far a reading may be from the first anchor's line, in nanoseconds, to be of the same clock.
+const MAX_MISS: u64 = 60_000_000_000;
+
+/// Times of ticks.
+#[derive(Debug)]
+pub(super) struct Times {
+    timeline: Timeline,
+    /// Ticks before this are before all anchors that are left.
+    from: u64,
+    /// There are too few anchors for any time to be certain.
+    uncertain: bool,
+}
+
+impl Times {
+    /// Reads the log. `is_here` says that the writer runs on this machine, in this boot, so that a
+    /// reading of its clocks can stand in for an anchor that is not there yet.
+    pub(super) fn read(words: View<'_>, is_here: bool) -> Times {
+        let (anchors, count) = anchors(words);
+        let has_all = count <= header::ANCHORS as u64;
+        let from = anchors.first().filter(|_| !has_all).map_or(0, |anchor| anchor.ticks);
+        let mut timeline = Timeline::new(anchors);
+        let mut uncertain = count < 2;
+        if let (1, true, Some(first)) = (count, is_here, timeline.last().copied())
+            && let Some(now) = reading(words.load(header::CLOCK))
+            && let Some(next) = after(first, now)
+        {
+            timeline.push(next);
+            uncertain = false;
+        }
+        Times { timeline, from, uncertain }
+    }
+
+    /// Unix nanoseconds of ticks.
+    pub(super) fn unix(&self, ticks: u64) -> u64 {
+        self.timeline.unix(ticks)
+    }
+
+    /// Unix nanoseconds of an instant of the monotonic clock.
+    pub(super) fn unix_of_monotonic(&self, ns: u64) -> u64 {
+        self.timeline.unix_of_monotonic(ns)
+    }
+
+    /// Whether the time of these ticks is only an estimate.
+    pub(super) fn is_uncertain(&self, ticks: u64) -> bool {
+        self.uncertain || ticks < self.from
+    }
+
+    /// Unix nanoseconds of the last anchor, 0 without any.
+    pub(super) fn last(&self) -> u64 {
+        self.timeline.last().map_or(0, |anchor| self.timeline.unix(anchor.ticks))
+    }
+
+    /// Unix nanoseconds now, by the recording's own clock if that is ours.
+    pub(super) fn now(&self, is_here: bool) -> u64 {
+        match monotonic() {
+            Some(ns) if is_here && self.timeline.last().is_some() => self.unix_of_monotonic(ns),
+            _ => realtime(),
+        }
+    }
+}
+
+/// The anchors that are there whole, oldest first, and how many there ever were.
+fn anchors(words: View<'_>) -> (Vec<Anchor>, u64) {
+    let ring = header::ANCHORS as u64;
+    let count = words.load_first(header::ANCHOR_COUNT);
+    let mut found = Vec::new();
+    for index in count.saturating_sub(ring)..count {
+        let at = (header::ANCHOR_RING + (index % ring) as usize * header::ANCHOR) / 8;
+        found.push((index, [0, 1, 2, 3, 4, 5].map(|word| words.load(at + word))));
+    }
+    // The writer may be writing one or, as others see it, two that are not counted yet.
+    let written = words.load_last(header::ANCHOR_COUNT).saturating_add(2);
+    let is_whole = |index: u64| written <= ring || written.saturating_sub(index) <= ring;
+    found.retain(|(index, _)| is_whole(*index));
+    let anchors = found.into_iter().map(|(_, words)| Anchor::from_words(words));
+    (anchors.filter(|anchor| (1..=MAX_RATE).contains(&anchor.rate)).collect(), count)
+}
+
+/// The anchor that a reading makes after the first one; `None` if they are not of the same clock.
+fn after(first: Anchor, now: Reading) -> Option<Anchor> {
+    let Anchor { ticks, monotonic, error, .. } = first;
+    if now.ticks <= ticks || first.miss(now) > MAX_MISS {
+        return None;
+    }
+    let origin = Reading { ticks, monotonic, realtime: 0, error };
+    Some(first.next(origin, now)).filter(|next| next.rate <= MAX_RATE)
+}
+
+/// Reads the clocks of this machine together, for ticks of the clock with this code. `None` if it
+/// has no such clock.
+fn reading(clock: u64) -> Option<Reading> {
+    let before = monotonic()?;
+    let ticks = match clock {
+        header::CLOCK_MONOTONIC => before,
+        header::CLOCK_TSC => counter()?,
+        _ => return None,
+    };
+    let realtime = realtime();
+    let error = monotonic()?.saturating_sub(before);
+    Some(Reading { ticks, monotonic: before, realtime, error })
+}
+
+fn realtime() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_nanos() as u64)
+}
+
+/// Nanoseconds of the clock that never steps.
+fn monotonic() -> Option<u64> {
+    #[cfg(unix)]
+    {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        u64::try_from(i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)).ok()
+    }
+    #[cfg(not(unix))]
+    {
+        None
+    }
+}
+
+/// The time stamp counter.
+fn counter() -> Option<u64> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        // SAFETY: every x86-64 processor has the instruction.
+        Some(unsafe { core::arch::x86_64::_rdtsc() })
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        None
+    }
+}
