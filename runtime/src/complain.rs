@@ -19,6 +19,11 @@ pub(crate) fn set_level(level: LogLevel) {
     *speaker = Some(Speaker { level, said: HashSet::new() });
 }
 
+/// Says what one may like to know.
+pub(crate) fn info(what: impl fmt::Display) {
+    say(LogLevel::Info, &what.to_string(), &what);
+}
+
 /// Says what works less well than it should, once per subject.
 #[cold]
 pub(crate) fn warn(subject: &str, what: impl fmt::Display) {
@@ -36,11 +41,15 @@ fn say(severity: LogLevel, subject: &str, what: impl fmt::Display) {
     let speaker =
         speaker.get_or_insert_with(|| Speaker { level: LogLevel::default(), said: HashSet::new() });
     if speaker.level >= severity && speaker.said.insert(subject.to_owned()) {
-        let word = if severity == LogLevel::Error { "error" } else { "warning" };
+        let word = match severity {
+            LogLevel::Error => "error: ",
+            LogLevel::Warn => "warning: ",
+            _ => "",
+        };
         // A closed standard error is no reason to fail.
         let _ = std::io::Write::write_fmt(
             &mut std::io::stderr().lock(),
-            format_args!("stagetrace: {word}: {what}\n"),
+            format_args!("stagetrace: {word}{what}\n"),
         );
     }
 }

@@ -1,5 +1,6 @@
 //! Starting and stopping: configuration → guard.
 
+use crate::adopt;
 use crate::chunk::Pool;
 use crate::clock::Clock;
 use crate::collect::{Anchors, Collector, Flushed, OpenSink, Sink, Sweep};
@@ -106,6 +107,7 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
             return None;
         }
     };
+    adopt::in_background(settings.output_dir.clone());
     recorder::install(pool, settings.sampler);
     level::set_process(settings.level);
     Some(Running { place, pool, collector, stopped: AtomicBool::new(false) })
@@ -124,6 +126,7 @@ fn identity(place: &Place, resource: &Resource) -> String {
         "boot_id": boot.trim(),
         "resource": attributes,
         "schema_url": resource.schema_url,
+        "scope": { "name": scope().name, "version": scope().version },
     })
     .to_string()
 }

@@ -62,6 +62,7 @@
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private0;
+mod adopt;
 mod chunk;
 mod clock;
 mod collect;

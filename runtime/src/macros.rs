@@ -15,17 +15,33 @@
 ///     drop(read);
 /// });
 /// ```
+///
+/// In the place of the name, `stage = STAGE` takes a declared stage, an enum's variant or a constant, with its name and
+/// level: for a stage that no function encloses.
 #[macro_export]
 macro_rules! span {
+    (stage = $stage:expr $(, parent = $parent:expr)? $(, $key:literal = $value:expr)* $(,)?) => {{
+        const STAGE: $crate::Stage = ($stage).stage();
+        $crate::__span!(STAGE, [$($parent)?], $($key = $value),*)
+    }};
     ($name:expr $(, parent = $parent:expr)? $(, level = $level:literal)? $(, $key:literal = $value:expr)* $(,)?) => {{
-        static STAGE: $crate::__private0::StageInfo = $crate::__private0::StageInfo::new(
+        static INFO: $crate::__private0::StageInfo = $crate::__private0::StageInfo::new(
             "",
             $name,
             $crate::__span_level!($($level)?),
             $crate::__private0::core::option::Option::None,
         );
+        const STAGE: $crate::Stage = $crate::Stage::new(&INFO);
+        $crate::__span!(STAGE, [$($parent)?], $($key = $value),*)
+    }};
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __span {
+    ($stage:expr, [$($parent:expr)?], $($key:literal = $value:expr),*) => {{
         static SITE: $crate::__private0::Site = $crate::__private0::Site::new(
-            $crate::__private0::Stage::new(&STAGE),
+            $stage,
             $crate::__private0::SpanKind::Internal,
             &[$($key),*],
             $crate::__private0::core::module_path!(),

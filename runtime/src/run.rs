@@ -102,14 +102,12 @@ impl Place {
 
     #[cfg(target_os = "linux")]
     fn map_in_shm(&mut self, settings: &Settings) -> io::Result<Space> {
-        use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-        let uid = rustix::process::geteuid().as_raw();
-        let own = Path::new("/dev/shm").join(format!("stagetrace-{uid}"));
+        use std::os::unix::fs::DirBuilderExt;
+        let own = shared_memory_dir().ok_or(io::ErrorKind::NotFound)?;
         let dir = own.join(self.run_id.as_str());
         DirBuilder::new().mode(0o700).recursive(true).create(&dir)?;
         for made in [&own, &dir] {
-            let metadata = fs::symlink_metadata(made)?;
-            if !metadata.is_dir() || metadata.uid() != uid || metadata.mode() & 0o077 != 0 {
+            if !is_ours_alone(made)? {
                 let problem = format!("{} is not ours alone", made.display());
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
             }
@@ -147,6 +145,28 @@ impl Place {
         }
         Ok(())
     }
+}
+
+/// Where this user's recordings lie in shared memory.
+#[cfg(target_os = "linux")]
+pub(crate) fn shared_memory_dir() -> Option<PathBuf> {
+    let uid = rustix::process::geteuid().as_raw();
+    Some(Path::new("/dev/shm").join(format!("stagetrace-{uid}")))
+}
+
+/// Where this user's recordings lie in shared memory.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn shared_memory_dir() -> Option<PathBuf> {
+    None
+}
+
+/// Whether a directory belongs to this user and nobody else may look into it.
+#[cfg(target_os = "linux")]
+fn is_ours_alone(dir: &Path) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = fs::symlink_metadata(dir)?;
+    let uid = rustix::process::geteuid().as_raw();
+    Ok(metadata.is_dir() && metadata.uid() == uid && metadata.mode() & 0o077 == 0)
 }
 
 /// Writes the pages that hold something, and leaves holes for the others.

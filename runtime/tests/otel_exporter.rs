@@ -1,5 +1,5 @@
 //! Any span exporter of `opentelemetry_sdk` as a sink: what it gets, and that it harms nobody.
-#![cfg(feature = "otel")]
+#![cfg(all(feature = "otel", not(stagetrace_off)))]
 
 #[path = "otel_exporter/same.rs"]
 mod same;

@@ -256,6 +256,19 @@ fn an_attached_position_is_the_parent() {
 }
 
 #[test]
+fn a_stage_that_no_function_encloses_is_a_span_by_hand() {
+    let captured = capture(|| {
+        let dispatch = span!(stage = Pipeline::Dispatch);
+        let forward = span!(stage = Pipeline::Forward, parent = dispatch.position(), "n" = 1);
+        forward.in_scope(|| step(1));
+    });
+    assert_eq!(
+        captured.tree(&["n", "stagetrace.misplaced"]),
+        "dispatch\n  forward n=1\n    step\n"
+    );
+}
+
+#[test]
 fn a_future_in_a_span_ends_it_when_done() {
     let captured = capture(|| {
         let outer = span!("outer");

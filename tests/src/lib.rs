@@ -1,7 +1,8 @@
-//! Tools of the end-to-end tests: a test's body in a process of its own, the spans it left on disk, waits that end.
+//! Tools of the end-to-end tests: a test's body in a process of its own, the spans it left on disk,
+//! waits that end.
 //!
-//! The recorder is one per process and can be started once, so each test that starts it is a process. Tests that only
-//! look at shapes use [`stagetrace::testing::capture`].
+//! The recorder is one per process and can be started once, so each test that starts it is a
+//! process. Tests that only look at shapes use [`stagetrace::testing::capture`].
 
 pub mod pipeline;
 mod process;

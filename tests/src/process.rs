@@ -34,10 +34,11 @@ pub struct Ran {
     dir: TempDir,
 }
 
-/// Has `body`, the closure of a test, run in a process of its own, with a trace directory that is removed later. The
-/// environment knows the directory: `TraceConfig::from_env` finds it.
+/// Has `body`, the closure of a test, run in a process of its own, with a trace directory that is
+/// removed later. The environment knows the directory: `TraceConfig::from_env` finds it.
 ///
-/// The test itself goes on after the process has ended, with what it left. Several calls in one test do not work.
+/// The test itself goes on after the process has ended, with what it left. Of several calls in one
+/// test, every process runs the body of the first.
 pub fn alone<F: FnOnce()>(body: F) -> Alone<F> {
     Alone { body, env: Vec::new(), wrapper: Vec::new() }
 }
@@ -49,7 +50,8 @@ impl<F: FnOnce()> Alone<F> {
         self
     }
 
-    /// Has a shell run `setup`, which has the trace directory as `$1`, in the process before the test.
+    /// Has a shell run `setup`, which has the trace directory as `$1`, in the process before the
+    /// test.
     pub fn after_shell(mut self, setup: &str) -> Self {
         let script = format!("{setup}\nshift; exec \"$@\"");
         self.wrapper = ["sh", "-eu", "-c", &script, "sh"].map(OsString::from).into();
@@ -116,7 +118,8 @@ impl Ran {
     }
 }
 
-/// A command that traces below `dir`, with nothing else of ours or OpenTelemetry's in its environment.
+/// A command that traces below `dir`, with nothing else of ours or OpenTelemetry's in its
+/// environment.
 pub fn command(program: impl AsRef<OsStr>, dir: &Path) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {

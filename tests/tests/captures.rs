@@ -1,4 +1,5 @@
-//! Captures: a recorder for one closure on one thread, beside other captures and the process's recorder.
+//! Captures: a recorder for one closure on one thread, beside other captures and the process's
+//! recorder.
 
 use stagetrace::testing::capture;
 use stagetrace::{Outcome, Traced, attach, current, event, span, stage};

@@ -48,8 +48,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// What this thread allocates in `times` calls of `f`, after it was called often enough to warm up. Every few calls the
-/// collector gets the time to look, so that nothing is dropped.
+/// What this thread allocates in `times` calls of `f`, after it was called often enough to warm up.
+/// Every few calls the collector gets the time to look, so that nothing is dropped.
 fn allocations(times: u32, mut f: impl FnMut()) -> u64 {
     let mut counted = 0;
     for round in 0..4 {
@@ -80,7 +80,10 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 #[stage("plain")]
 fn plain() {}
 
-#[stage("with_attributes", attrs("text" = text, "n" = n, "x" = 0.5, "yes" = true, "texts" = ["a", "b"]))]
+#[stage(
+    "with_attributes",
+    attrs("text" = text, "n" = n, "x" = 0.5, "yes" = true, "texts" = ["a", "b"])
+)]
 fn with_attributes(text: &str, n: u32) {
     let _ = (text, n);
 }
@@ -135,7 +138,7 @@ fn nothing_that_records_a_span_allocates_after_warm_up() {
                 let _ = current();
             }),
             ("an event", &mut || span.in_scope(|| event!("event", "text" = "some text", "n" = 7))),
-            ("a late attribute", &mut || drop(span!("s").set_attribute("late", "some text"))),
+            ("a late attribute", &mut || span!("s").set_attribute("late", "some text")),
             ("a request with stages", &mut || {
                 let mut request = request.borrow_mut();
                 request.begin(None);

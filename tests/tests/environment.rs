@@ -13,19 +13,16 @@ fn trace_dir() -> PathBuf {
     std::env::var_os("STAGETRACE_DIR").expect("the test's process has one").into()
 }
 
-/// Has the rest of a shell script see file systems of its own. Without that right the script ends with 77.
-const OWN_MOUNTS: &str = r#"
-[ -n "${OWN_MOUNTS-}" ] || { export OWN_MOUNTS=1; exec unshare -m sh -euc "$MOUNT_SCRIPT" sh "$@"; }"#;
-
-/// The script that runs `setup` among mounts of its own; `None`, and why, where that is not allowed.
+/// A script that runs `setup`, and then the process, among mounts of their own; `None`, and why,
+/// where that is not allowed.
 fn with_mounts(setup: &str) -> Option<String> {
     let may = Command::new("unshare").args(["-m", "true"]).output();
     if !may.is_ok_and(|output| output.status.success()) {
         println!("skipped: no right to mount");
         return None;
     }
-    let inner = format!("{setup}\nshift; exec \"$@\"").replace('\'', r"'\''");
-    Some(format!("MOUNT_SCRIPT='{inner}'; export MOUNT_SCRIPT{OWN_MOUNTS}"))
+    let script = format!("{setup}\nshift; exec \"$@\"").replace('\'', r"'\''");
+    Some(format!("exec unshare -m sh -euc '{script}' sh \"$@\""))
 }
 
 /// A job that is traced.

@@ -304,6 +304,34 @@ fn a_living_process_shows_its_open_spans_and_who_they_belong_to() {
 }
 
 #[test]
+fn a_reader_of_a_busy_process_finds_only_whole_spans() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = started("work", dir.path());
+    assert!(until(Duration::from_secs(20), || file_of(dir.path(), "jsonl").is_some()));
+    let recording = Recording::open(file_of(dir.path(), "recording").unwrap()).unwrap();
+    let known = ["generate", "scheduler_dispatch", "background", "decode"];
+    let (mut ended, mut open) = (0, 0);
+    for _ in 0..150 {
+        let snapshot = recording.snapshot();
+        let damage = snapshot.damage;
+        let broken = (damage.heads, damage.chunks, damage.records, damage.entries);
+        assert_eq!(broken, (0, 0, 0, 0), "{damage:?}");
+        for span in &snapshot.spans {
+            assert!(known.contains(&&*span.name()), "{}", span.name());
+            assert!(span.begin() > 0 && span.end().is_none_or(|end| end >= span.begin()));
+            assert!(!span.is_root() || span.request_id().is_some());
+        }
+        ended += snapshot.ended().count();
+        open += snapshot.open().count();
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert!(ended > 0 && open > 0, "{ended} ended, {open} open");
+    assert!(recording.losses().iter().all(|(_, count)| *count == 0));
+    child.kill().unwrap();
+    finish(child);
+}
+
+#[test]
 fn a_recording_in_shared_memory_is_linked_from_the_run_and_goes_with_its_recovery() {
     let dir = tempfile::tempdir().unwrap();
     let mut command = command(env!("CARGO_BIN_EXE_exits"), dir.path());

@@ -1,4 +1,5 @@
-//! From the declaration to the file: one request, its stages, and everything that can stand on a span.
+//! From the declaration to the file: one request, its stages, and everything that can stand on a
+//! span.
 
 use stagetrace::{DropCause, Outcome, Position, Traced, event, span, stage};
 use stagetrace_tests::pipeline::{Generate, decode, dispatch, forward, serve};

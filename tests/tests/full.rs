@@ -196,7 +196,7 @@ fn the_numbers_add_up_whenever_they_are_asked_for() {
         let worker = thread::spawn(|| {
             for number in 0..20_000 {
                 let request = Generate::begun("a");
-                dispatch(&request, || work());
+                dispatch(&request, work);
                 if number % 3 == 0 {
                     span!("discarded").discard();
                 }

@@ -1,4 +1,5 @@
-//! How much is recorded: levels of stages, of the process and of requests, sampling, and the switch.
+//! How much is recorded: levels of stages, of the process and of requests, sampling, and the
+//! switch.
 
 use serde_json::json;
 use stagetrace::{Outcome, Parent, Sampler, TraceConfig, Traced, span, stage};

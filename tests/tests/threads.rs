@@ -391,8 +391,8 @@ impl Drop for AtTheEnd {
     }
 }
 
-/// What a thread does that traces to its very end: with a destructor that was registered before the recorder's own, and
-/// so runs after it, or after, or on a thread that has not recorded anything.
+/// What a thread does that traces to its very end: with a destructor that was registered before the
+/// recorder's own, and so runs after it, or after, or on a thread that has not recorded anything.
 fn short_thread(number: u32) {
     TRACES_AT_THE_END.with(|_| ());
     match number % 4 {

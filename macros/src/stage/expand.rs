@@ -50,7 +50,7 @@ fn instrumented(stage: &Checked, pieces: &Pieces<'_>) -> TokenStream {
         if may_return_its_future(stage) {
             let future = in_async(stage, pieces, &mut sig);
             return_future(&mut sig);
-            future
+            glue!(return #future;)
         } else {
             awaited(stage, &in_async(stage, pieces, &mut sig))
         }
@@ -69,8 +69,9 @@ fn instrumented(stage: &Checked, pieces: &Pieces<'_>) -> TokenStream {
 
 /// The function as the user wrote it; its arguments are checked and never evaluated.
 fn bare(stage: &Checked, pieces: &Pieces<'_>) -> TokenStream {
-    let (checks, block, give_back) = (pieces.checks(), pieces.block(), pieces.give_back());
-    function(stage, &stage.sig, &glue!(#checks #block #give_back))
+    let (checks, block) = (pieces.checks(), pieces.block());
+    let (checks_of_value, give_back) = (pieces.checks_of_value(), pieces.give_back());
+    function(stage, &stage.sig, &glue!(#checks #block #checks_of_value #give_back))
 }
 
 fn function(stage: &Checked, sig: &Signature, body: &TokenStream) -> TokenStream {
@@ -109,7 +110,7 @@ fn in_closure(stage: &Checked, pieces: &Pieces<'_>, sig: &mut Signature) -> Toke
         #late
         let #typed = #call;
         __guard.end(#judge);
-        #value
+        return #value;
     }
 }
 
@@ -156,7 +157,7 @@ fn in_async(stage: &Checked, pieces: &Pieces<'_>, sig: &mut Signature) -> TokenS
 fn awaited(stage: &Checked, future: &TokenStream) -> TokenStream {
     match stage.returns {
         Returns::Never => glue!(match #future.await {}),
-        _ => glue!(#future.await),
+        _ => glue!(return #future.await;),
     }
 }
 
@@ -180,7 +181,7 @@ fn in_prelude(stage: &Checked, pieces: &Pieces<'_>, sig: &mut Signature) -> Toke
             #block
             #give_back
         });
-        #measured
+        return #measured;
     }
 }
 

@@ -143,8 +143,17 @@ impl<'a> Pieces<'a> {
 
     /// Judges what `reference` refers to, and records it if that was asked for.
     pub(super) fn judge(&self, reference: &TokenStream) -> TokenStream {
-        let (st, site) = (self.st, &self.site);
-        let judge = match self.stage.mode {
+        let judge = self.judge_alone(reference);
+        let site = &self.site;
+        match self.record_return(&glue!(&#site), reference) {
+            Some(record) => glue!({ #record; #judge }),
+            None => judge,
+        }
+    }
+
+    fn judge_alone(&self, reference: &TokenStream) -> TokenStream {
+        let st = self.st;
+        match self.stage.mode {
             Mode::Default => glue!(#st::judge!(DEFAULT, #reference)),
             Mode::NoErr => glue!(#st::judge!(NO_ERR, #reference)),
             Mode::Err(option) => {
@@ -152,18 +161,19 @@ impl<'a> Pieces<'a> {
                 let (st, reference) = (respanned(st, at), respanned(reference, at));
                 quote_spanned!(at=> #st::judge!(ERR, #reference))
             }
-        };
-        if self.stage.ret {
-            let at = match &self.stage.sig.output {
-                ReturnType::Default => Span::call_site(),
-                ReturnType::Type(_, ty) => Span::mixed_site().located_at(ty.span()),
-            };
-            let (st, reference) = (respanned(st, at), respanned(reference, at));
-            let record = quote_spanned!(at=> #st::record_return(&#site, #reference));
-            glue!({ #record; #judge })
-        } else {
-            judge
         }
+    }
+
+    /// Records what was returned, if that was asked for. The compiler underlines its type if it cannot be.
+    fn record_return(&self, site: &TokenStream, reference: &TokenStream) -> Option<TokenStream> {
+        let ReturnType::Type(_, ty) = &self.stage.sig.output else {
+            return None;
+        };
+        self.stage.ret.then(|| {
+            let at = Span::mixed_site().located_at(ty.span());
+            let (st, reference) = (respanned(self.st, at), respanned(reference, at));
+            quote_spanned!(at=> #st::record_return(#site, #reference))
+        })
     }
 
     /// The user's block, braces and all, as the initialiser of a local. Clippy takes a block that ends
@@ -258,6 +268,23 @@ impl<'a> Pieces<'a> {
     fn method_of_values(&self, name: &str) -> Ident {
         let first = self.stage.values.first();
         Ident::new(name, first.map_or_else(Span::call_site, |(_, value)| value.span()))
+    }
+
+    /// The same for the options that look at the block's value.
+    pub(super) fn checks_of_value(&self) -> TokenStream {
+        if self.stage.returns != Returns::Value {
+            return TokenStream::new();
+        }
+        let site = format_ident!("__site", span = Span::mixed_site());
+        let text = matches!(self.stage.mode, Mode::Err(_)).then(|| {
+            let judge = self.judge_alone(&self.reference());
+            glue!(#[allow(unreachable_code)] let _ = || #judge;)
+        });
+        let returned = self.record_return(&glue!(#site), &self.reference()).map(|record| {
+            let st = self.st;
+            glue!(#[allow(unreachable_code)] let _ = |#site: &'static #st::Site| #record;)
+        });
+        glue!(#text #returned)
     }
 
     fn keys(&self) -> impl Iterator<Item = &Key> {

@@ -11,7 +11,7 @@ pub fn forward<T: Send>(
         ::core::file!(),
         ::core::line!(),
     );
-    ::stagetrace::__private0::prepare_of(
+    return ::stagetrace::__private0::prepare_of(
             &__STAGETRACE_SITE,
             || ::stagetrace::__private0::locate(&req).on(&DiffStage::GpuForward),
         )
@@ -30,7 +30,7 @@ pub fn forward<T: Send>(
                 #[allow(unreachable_code)] return __value;
             },
             |__output| ::stagetrace::__private0::judge!(ERR, __output),
-        )
+        );
 }
 
 // With `--cfg stagetrace_off`:
@@ -44,5 +44,7 @@ pub async fn forward<T: Send>(
     let _ = || ::stagetrace::__private0::locate(&req).on(&DiffStage::GpuForward);
     #[allow(clippy::diverging_sub_expression)]
     let __value: Result<Latents, Error> = { run(req, x).await };
+    #[allow(unreachable_code)]
+    let _ = || ::stagetrace::__private0::judge!(ERR, & __value);
     #[allow(unreachable_code)] return __value;
 }

@@ -8,7 +8,7 @@ async fn forward() {
         ::core::file!(),
         ::core::line!(),
     );
-    ::stagetrace::__private0::prepare(&__STAGETRACE_SITE)
+    return ::stagetrace::__private0::prepare(&__STAGETRACE_SITE)
         .run(
             async move {
                 #[allow(clippy::diverging_sub_expression)]
@@ -17,7 +17,7 @@ async fn forward() {
             },
             |__output| ::stagetrace::__private0::judge!(DEFAULT, __output),
         )
-        .await
+        .await;
 }
 
 // With `--cfg stagetrace_off`:

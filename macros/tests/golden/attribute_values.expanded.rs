@@ -24,7 +24,7 @@ fn two(req: &Request, n: u32) -> u32 {
             ::stagetrace::__private0::record_return(&__STAGETRACE_SITE, &__value);
             ::stagetrace::__private0::judge!(DEFAULT, & __value)
         });
-    __value
+    return __value;
 }
 
 // With `--cfg stagetrace_off`:
@@ -38,6 +38,11 @@ fn two(req: &Request, n: u32) -> u32 {
     };
     #[allow(clippy::diverging_sub_expression)]
     let __value: u32 = { n };
+    #[allow(unreachable_code)]
+    let _ = |__site: &'static ::stagetrace::__private0::Site| ::stagetrace::__private0::record_return(
+        __site,
+        &__value,
+    );
     #[allow(unreachable_code)] return __value;
 }
 
@@ -66,7 +71,7 @@ fn nine(n: u32) {
         #[allow(unreachable_code)] return __value;
     });
     __guard.end(::stagetrace::__private0::judge!(DEFAULT, & __value));
-    __value
+    return __value;
 }
 
 // With `--cfg stagetrace_off`:

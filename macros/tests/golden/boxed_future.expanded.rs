@@ -23,10 +23,10 @@ fn forward<'a>(
             };
             #[allow(unreachable_code)] return __value;
         });
-    ::std::boxed::Box::pin(
+    return ::std::boxed::Box::pin(
         __stage
             .run(__future, |__output| ::stagetrace::__private0::judge!(NO_ERR, __output)),
-    )
+    );
 }
 
 // With `--cfg stagetrace_off`:

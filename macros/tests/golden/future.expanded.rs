@@ -23,7 +23,8 @@ fn forward(steps: u32) -> impl Future<Output = u32> + Send {
             };
             #[allow(unreachable_code)] return __value;
         });
-    __stage.run(__future, |__output| ::stagetrace::__private0::judge!(DEFAULT, __output))
+    return __stage
+        .run(__future, |__output| ::stagetrace::__private0::judge!(DEFAULT, __output));
 }
 
 // With `--cfg stagetrace_off`:

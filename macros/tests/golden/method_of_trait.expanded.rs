@@ -19,7 +19,7 @@ impl<T> Engine for Cpu<T> {
             #[allow(unreachable_code)] return __value;
         });
         __guard.end(::stagetrace::__private0::judge!(DEFAULT, & __value));
-        __value
+        return __value;
     }
     fn later(self, request: Request) -> impl ::core::future::Future<Output = Self> {
         static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
@@ -30,7 +30,7 @@ impl<T> Engine for Cpu<T> {
             ::core::file!(),
             ::core::line!(),
         );
-        ::stagetrace::__private0::prepare_of(
+        return ::stagetrace::__private0::prepare_of(
                 &__STAGETRACE_SITE,
                 || ::stagetrace::__private0::locate(&request).on(&DiffStage::GpuForward),
             )
@@ -48,7 +48,7 @@ impl<T> Engine for Cpu<T> {
                     #[allow(unreachable_code)] return __value;
                 },
                 |__output| ::stagetrace::__private0::judge!(DEFAULT, __output),
-            )
+            );
     }
 }
 

@@ -38,7 +38,7 @@ fn patterns(
         #[allow(unreachable_code)] return __value;
     });
     __guard.end(::stagetrace::__private0::judge!(DEFAULT, & __value));
-    __value
+    return __value;
 }
 
 // With `--cfg stagetrace_off`:

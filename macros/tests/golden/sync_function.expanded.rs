@@ -26,7 +26,7 @@ pub fn forward(req: &Request, steps: u32) -> Result<Latents, Error> {
         #[allow(unreachable_code)] return __value;
     });
     __guard.end(::stagetrace::__private0::judge!(DEFAULT, & __value));
-    __value
+    return __value;
 }
 
 // With `--cfg stagetrace_off`:

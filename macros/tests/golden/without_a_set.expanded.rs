@@ -20,7 +20,7 @@ fn literal() {
         #[allow(unreachable_code)] return __value;
     });
     __guard.end(::stagetrace::__private0::judge!(DEFAULT, & __value));
-    __value
+    return __value;
 }
 
 // With `--cfg stagetrace_off`:
@@ -47,7 +47,7 @@ fn constant(req: &Request) -> impl ::core::future::Future<Output = ()> {
         ::core::file!(),
         ::core::line!(),
     );
-    ::stagetrace::__private0::prepare_of(
+    return ::stagetrace::__private0::prepare_of(
             &__STAGETRACE_SITE,
             || ::stagetrace::__private0::locate(&req).position(),
         )
@@ -59,7 +59,7 @@ fn constant(req: &Request) -> impl ::core::future::Future<Output = ()> {
                 #[allow(unreachable_code)] return __value;
             },
             |__output| ::stagetrace::__private0::judge!(DEFAULT, __output),
-        )
+        );
 }
 
 // With `--cfg stagetrace_off`:

@@ -8,7 +8,7 @@ use super::space::Space;
 use crate::clock::Clock;
 use stagetrace_wire::recording::layout::{BLOCK, MAGIC, SMALL_CHUNK, chunk, header, slab};
 use std::io;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::Thread;
 
@@ -182,6 +182,8 @@ impl Pool {
             self.take_large().or_else(|| fits_small.then(|| self.take_small()).flatten())
         }?;
         let words = self.chunk_at(page);
+        // Whoever sees the new owner's records must see the sequence number that says so.
+        fence(Ordering::Release);
         words[chunk::THREAD].store(thread_id(), Ordering::Relaxed);
         words[chunk::STATE].store(chunk::OWNED, Ordering::Release);
         Some(words)
@@ -209,7 +211,7 @@ impl Pool {
     pub(crate) fn recycle(&self, words: &[AtomicU64]) {
         let sequence = words[chunk::SEQUENCE].load(Ordering::Relaxed);
         words[chunk::SEQUENCE].store(sequence + 1, Ordering::Relaxed);
-        std::sync::atomic::fence(Ordering::Release);
+        fence(Ordering::Release);
         words[chunk::TAIL].store(chunk::HEAD as u64, Ordering::Relaxed);
         words[chunk::ACKNOWLEDGED].store(chunk::HEAD as u64, Ordering::Relaxed);
         words[chunk::STATE].store(chunk::FREE, Ordering::Relaxed);
@@ -220,6 +222,11 @@ impl Pool {
         } else {
             self.small.push(self, page);
         }
+    }
+
+    /// Whether little is free and no more can be provided.
+    pub(crate) fn is_short(&self) -> bool {
+        self.free_large.load(Ordering::Relaxed) < LOW && self.blocks() >= self.space.blocks()
     }
 
     /// Provides the next step if less is free than half of what is in use, or than `least` blocks. Whether it grew; an
@@ -282,6 +289,9 @@ impl Pool {
         word(chunk::TAIL).store(chunk::HEAD as u64, Ordering::Relaxed);
         word(chunk::ACKNOWLEDGED).store(chunk::HEAD as u64, Ordering::Relaxed);
         word(chunk::STATE).store(chunk::FREE, Ordering::Relaxed);
+        // A page that was the middle of a chunk has anything here. Even, and not what it was.
+        let sequence = word(chunk::SEQUENCE).load(Ordering::Relaxed);
+        word(chunk::SEQUENCE).store(sequence.wrapping_add(2) & !1, Ordering::Relaxed);
         let kind = u64::from(chunk::RECORDS) | (size as u64) << 32;
         word(chunk::KIND).store(kind, Ordering::Release);
     }

@@ -3,7 +3,7 @@
 use crate::chunk::Pool;
 use stagetrace_wire::recording::layout::header;
 use stagetrace_wire::recording::time::{Anchor, Reading, Timeline};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, fence};
 use std::time::{Duration, Instant};
 
 /// An anchor is only added if the line misses the clock by more than this, in nanoseconds, or the last is old.
@@ -41,6 +41,7 @@ impl Anchors {
     /// Reads the clocks if it is time: after 1, 10 and 100 ms, then each second.
     pub(crate) fn refresh(&mut self) {
         let age = self.start.elapsed();
+        self.pool.header(header::SEEN).store(self.pool.clock().ticks(), Ordering::Relaxed);
         if age < self.next {
             return;
         }
@@ -63,6 +64,8 @@ impl Anchors {
 
     fn add(&mut self, anchor: Anchor) {
         let count = self.pool.header(header::ANCHOR_COUNT).load(Ordering::Relaxed);
+        // Whoever reads what this overwrites must see the count that says so.
+        fence(Ordering::Release);
         let at = header::ANCHOR_RING + (count as usize % header::ANCHORS) * header::ANCHOR;
         for (word, value) in anchor.to_words().into_iter().enumerate() {
             self.pool.header(at / 8 + word).store(value, Ordering::Relaxed);

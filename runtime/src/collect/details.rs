@@ -30,6 +30,8 @@ pub(crate) struct Taken {
     pub(crate) details: Vec<Detail>,
     pub(crate) dropped_events: u32,
     pub(crate) dropped_links: u32,
+    /// Pages of the chunks that may now go, as far as this span is concerned.
+    pub(crate) pages: Vec<u32>,
 }
 
 #[derive(Debug, Default)]
@@ -39,6 +41,8 @@ struct OfSpan {
     events: usize,
     links: usize,
     details: Vec<Detail>,
+    /// Pages of the chunks that hold its details, each once in a row.
+    pages: Vec<u32>,
 }
 
 impl Details {
@@ -47,8 +51,8 @@ impl Details {
         Details { of_spans: HashMap::new(), limits, words: 0, orphaned: 0 }
     }
 
-    /// Takes a side record of `size` words.
-    pub(crate) fn add(&mut self, record: &[AtomicU64], size: usize, sweep: u64) {
+    /// Takes a side record of `size` words from the chunk at `page`. Whether the chunk must stay for it from now on.
+    pub(crate) fn add(&mut self, record: &[AtomicU64], size: usize, page: u32, sweep: u64) -> bool {
         let word = |at: usize| record[at].load(Ordering::Relaxed);
         let of_span = self.of_spans.entry(word(slot::SPAN)).or_default();
         of_span.seen += 1;
@@ -61,11 +65,16 @@ impl Details {
         };
         *count += 1;
         if *count > limit || self.words + size > MAX_WORDS {
-            return;
+            return false;
         }
         let words: Box<[u64]> = (slot::WORDS..size).map(word).collect();
         self.words += words.len();
         of_span.details.push(Detail { kind, ticks: word(slot::BEGIN), words });
+        let is_new = of_span.pages.last() != Some(&page);
+        if is_new {
+            of_span.pages.push(page);
+        }
+        is_new
     }
 
     /// How many side records of a span were seen.
@@ -82,13 +91,16 @@ impl Details {
             dropped_events: (of_span.events - kept(side::EVENT)) as u32,
             dropped_links: (of_span.links - kept(side::LINK)) as u32,
             details: of_span.details,
+            pages: of_span.pages,
         }
     }
 
-    /// Throws away the details of spans that nobody has touched for long, if they take too much room.
-    pub(crate) fn forget_old(&mut self, sweep: u64) {
+    /// Throws away the details of spans that nobody has touched for long, if they take too much room. Gives the pages
+    /// that held them.
+    pub(crate) fn forget_old(&mut self, sweep: u64) -> Vec<u32> {
+        let mut pages = Vec::new();
         if self.words < MAX_WORDS / 2 && self.of_spans.len() < MAX_SPANS {
-            return;
+            return pages;
         }
         let (words, orphaned) = (&mut self.words, &mut self.orphaned);
         self.of_spans.retain(|_, of_span| {
@@ -96,8 +108,10 @@ impl Details {
             if !keep {
                 *orphaned += of_span.details.len() as u64;
                 *words -= of_span.details.iter().map(|d| d.words.len()).sum::<usize>();
+                pages.append(&mut of_span.pages);
             }
             keep
         });
+        pages
     }
 }

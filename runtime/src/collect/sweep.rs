@@ -50,6 +50,8 @@ struct Chunk {
     open: Vec<u32>,
     /// Spans that have ended and are not yet safe.
     unsafe_spans: u32,
+    /// Spans not yet exported of which it holds details. A difference while the chunk is looked at.
+    wanted: i32,
 }
 
 /// A span that waits, copied out.
@@ -116,7 +118,8 @@ impl Sweep {
         self.release_waiting(&mut out);
         if self.count.is_multiple_of(256) {
             self.breakdowns.forget_dead(self.count);
-            self.details.forget_old(self.count);
+            let pages = self.details.forget_old(self.count);
+            self.let_go(&pages);
         }
         news
     }
@@ -157,7 +160,9 @@ impl Sweep {
             known.cursor += size;
             news += 1;
             if (meta >> 56) as u8 & slot::SIDE != 0 {
-                self.details.add(record, size / 8, self.count);
+                if self.details.add(record, size / 8, page as u32, self.count) {
+                    known.wanted += 1;
+                }
             } else if record[slot::END].load(Ordering::Acquire) == 0 {
                 known.open.push(offset as u32);
             } else {
@@ -167,6 +172,7 @@ impl Sweep {
         }
         // `take` counts down what was discarded, in the place that was put aside.
         known.unsafe_spans -= std::mem::take(&mut self.chunks[page].unsafe_spans);
+        known.wanted += self.chunks[page].wanted;
         self.chunks[page] = known;
         news
     }
@@ -185,7 +191,8 @@ impl Sweep {
         let record = Record(words);
         if record.word(slot::LIFE) & slot::DISCARDED != 0 {
             self.discarded += 1;
-            self.details.take(record.word(slot::SPAN));
+            let taken = self.details.take(record.word(slot::SPAN));
+            self.let_go(&taken.pages);
             if let Some(chunk) = self.chunks.get_mut(place.page as usize) {
                 chunk.unsafe_spans += 1;
             }
@@ -233,6 +240,7 @@ impl Sweep {
         let ids = TraceId::from_u128(u128::from(upper) << 64 | u128::from(lower))
             .zip(SpanId::from_u64(record.word(slot::SPAN)));
         let taken = self.details.take(record.word(slot::SPAN));
+        self.let_go(&taken.pages);
         let breakdown = match record.flag(slot::ROOT) {
             true => self.breakdowns.take(record.root(), record.trace()),
             false => Vec::new(),
@@ -333,10 +341,22 @@ impl Sweep {
                 };
                 let full = words[chunk::STATE].load(Ordering::Acquire) == chunk::FULL;
                 let read = known.cursor as u64 == words[chunk::TAIL].load(Ordering::Acquire);
-                if full && read && known.open.is_empty() && known.unsafe_spans == 0 {
+                // Details of open spans stay where a kill leaves them, unless the room is needed.
+                let wanted = known.wanted > 0 && !self.pool.is_short();
+                let done = known.open.is_empty() && known.unsafe_spans == 0;
+                if full && read && done && !wanted {
                     *known = Chunk::default();
                     self.pool.recycle(words);
                 }
+            }
+        }
+    }
+
+    /// Says that a span no longer needs the details in these chunks.
+    fn let_go(&mut self, pages: &[u32]) {
+        for page in pages {
+            if let Some(chunk) = self.chunks.get_mut(*page as usize) {
+                chunk.wanted -= 1;
             }
         }
     }

@@ -13,6 +13,7 @@
 
 mod convert;
 mod courier;
+mod failure;
 mod queue;
 mod silence;
 mod state;

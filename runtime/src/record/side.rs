@@ -11,6 +11,7 @@ use super::{Context, Position};
 use crate::chunk::DropCause;
 use crate::request::Judged;
 use stagetrace_wire::recording::layout::{side, slot};
+use stagetrace_wire::span::flags;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Longest text that is kept whole, in bytes; a longer one is cut, and its length noted beside it.
@@ -67,7 +68,9 @@ pub(crate) fn link(
     to: Position,
     attributes: &[Attribute<'_>],
 ) -> bool {
-    let words = [to.trace[0], to.trace[1], to.span, u64::from(to.state.flags())];
+    let remote = if to.state.is_remote() { flags::IS_REMOTE } else { 0 };
+    let flags = u32::from(to.state.flags()) | flags::HAS_IS_REMOTE | remote;
+    let words = [to.trace[0], to.trace[1], to.span, u64::from(flags)];
     write(local, owner, side::LINK, &words, &[], Some(attributes))
 }
 

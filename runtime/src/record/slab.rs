@@ -157,7 +157,8 @@ impl SlabSpan {
 
     /// Ends the span with these attributes instead.
     pub(crate) fn end_with(self, local: &Local, judged: &Judged, attributes: &[u64], count: u8) {
-        let ticks = local.ticks();
+        // Not the thread's clock: it may have recorded nothing yet.
+        let ticks = self.pool.clock().ticks();
         let words = self.words();
         let slot = self.slot();
         // A span of a capture that ends outside of it, or the other way round: each recorder keeps its own.
@@ -232,6 +233,8 @@ pub(crate) fn release(pool: &Pool, number: u32) {
     let generation = &pool.slot(number)[slab::GENERATION];
     // Odd, and another than before, even if the span was never published.
     generation.store((generation.load(Ordering::Relaxed) + 2) | 1, Ordering::Release);
+    // What is written into the free slot, its link first of all, must not be seen before that.
+    fence(Ordering::Release);
 }
 
 /// Attributes being collected for a place of `ROOM` words: a word of tags, then values.

@@ -156,6 +156,8 @@ impl BeginSpan<'_> {
             span: span.id(),
             state: under.state.of_local(),
             slot: span.slot().address(),
+            // A span that is only named says nothing about where stages may lie.
+            stage: if site.stage().set().is_empty() { under.stage } else { site.stage().address() },
             ..under
         };
         Span { span: Some(span), inside }

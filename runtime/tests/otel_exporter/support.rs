@@ -15,16 +15,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Longer than anything here takes.
-pub const LONG: Duration = Duration::from_secs(20);
+pub(crate) const LONG: Duration = Duration::from_secs(20);
 /// How much longer than its deadline a flush may take.
-pub const SLACK: Duration = Duration::from_millis(50);
+pub(crate) const SLACK: Duration = Duration::from_millis(50);
 
 const CHILD: &str = "STAGETRACE_TEST_CHILD";
 /// They measure time, so they run one after another.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Runs the test with this path in a process of its own.
-pub fn in_own_process(path: &str, body: fn()) {
+pub(crate) fn in_own_process(path: &str, body: fn()) {
     if std::env::var_os(CHILD).is_some() {
         return body();
     }
@@ -57,7 +57,7 @@ macro_rules! scenarios {
 pub(crate) use scenarios;
 
 /// A configuration that writes where tests may, with batches of eight and short times.
-pub fn config() -> TraceConfig {
+pub(crate) fn config() -> TraceConfig {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("otel_exporter");
     TraceConfig::new().output_dir(dir).service_name("exporter-test").batching(|batching| {
         batching.max_export_batch_size = 8;
@@ -67,15 +67,15 @@ pub fn config() -> TraceConfig {
 }
 
 #[stage("step", attrs("number" = _number))]
-pub fn step(_number: usize) {}
+pub(crate) fn step(_number: usize) {}
 
 /// Records so many spans, numbered from `from` on.
-pub fn steps(from: usize, count: usize) {
+pub(crate) fn steps(from: usize, count: usize) {
     (from..from + count).for_each(step);
 }
 
 /// What the .jsonl holds.
-pub fn written(trace: &TraceGuard) -> Vec<Span> {
+pub(crate) fn written(trace: &TraceGuard) -> Vec<Span> {
     let dir = trace.run_dir().expect("the run has a directory");
     let entries = std::fs::read_dir(dir).expect("it can be listed");
     let paths = entries.map(|entry| entry.expect("it can be read").path());
@@ -85,7 +85,7 @@ pub fn written(trace: &TraceGuard) -> Vec<Span> {
 }
 
 /// Flushes; the time it took is at most a little more than `within`.
-pub fn flush(within: Duration) -> Result<Stats, FlushError> {
+pub(crate) fn flush(within: Duration) -> Result<Stats, FlushError> {
     let start = Instant::now();
     let flushed = stagetrace::flush(within);
     let took = start.elapsed();
@@ -94,7 +94,7 @@ pub fn flush(within: Duration) -> Result<Stats, FlushError> {
 }
 
 /// How a sink stands. All that it was handed is accounted for.
-pub fn sink(name: &str) -> SinkStatus {
+pub(crate) fn sink(name: &str) -> SinkStatus {
     let stats = stagetrace::stats().expect("tracing is running");
     for sink in &stats.sinks {
         assert_eq!(sink.handed, stats.handed, "{sink:?}");
@@ -107,7 +107,7 @@ pub fn sink(name: &str) -> SinkStatus {
 }
 
 /// The problems of a failed flush, by sink.
-pub fn problems(flushed: Result<Stats, FlushError>) -> Vec<(&'static str, String)> {
+pub(crate) fn problems(flushed: Result<Stats, FlushError>) -> Vec<(&'static str, String)> {
     match flushed {
         Ok(_) => Vec::new(),
         Err(FlushError::Sinks(errors)) => {
@@ -118,7 +118,7 @@ pub fn problems(flushed: Result<Stats, FlushError>) -> Vec<(&'static str, String
 }
 
 /// Waits until `what` is so.
-pub fn wait_until(what: impl Fn() -> bool) {
+pub(crate) fn wait_until(what: impl Fn() -> bool) {
     let deadline = Instant::now() + LONG;
     while !what() {
         assert!(Instant::now() < deadline, "it does not come to pass");
@@ -128,7 +128,7 @@ pub fn wait_until(what: impl Fn() -> bool) {
 
 /// What an exporter was given.
 #[derive(Clone, Debug, Default)]
-pub struct Seen(Arc<Inner>);
+pub(crate) struct Seen(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
@@ -140,12 +140,12 @@ struct Inner {
 }
 
 impl Seen {
-    pub fn spans(&self) -> Vec<SpanData> {
+    pub(crate) fn spans(&self) -> Vec<SpanData> {
         self.0.spans.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The numbers of the steps, in the order in which they came.
-    pub fn numbers(&self) -> Vec<usize> {
+    pub(crate) fn numbers(&self) -> Vec<usize> {
         let of = |span: SpanData| {
             let number = span.attributes.iter().find(|a| a.key.as_str() == "number")?;
             number.value.as_str().parse().ok()
@@ -153,32 +153,32 @@ impl Seen {
         self.spans().into_iter().filter_map(of).collect()
     }
 
-    pub fn exports(&self) -> usize {
+    pub(crate) fn exports(&self) -> usize {
         self.0.exports.load(Ordering::SeqCst)
     }
 
-    pub fn flushes(&self) -> usize {
+    pub(crate) fn flushes(&self) -> usize {
         self.0.flushes.load(Ordering::SeqCst)
     }
 
-    pub fn shutdowns(&self) -> usize {
+    pub(crate) fn shutdowns(&self) -> usize {
         self.0.shutdowns.load(Ordering::SeqCst)
     }
 
-    pub fn resource(&self) -> Option<Resource> {
+    pub(crate) fn resource(&self) -> Option<Resource> {
         self.0.resource.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
 /// An exporter that first does what its script says of the n-th export, counted from 0, and keeps
 /// the spans if that is well.
-pub struct Scripted<S> {
+pub(crate) struct Scripted<S> {
     script: S,
     seen: Seen,
 }
 
 impl<F: Future<Output = OTelSdkResult> + Send, S: Fn(usize) -> F + Send + Sync> Scripted<S> {
-    pub fn new(script: S) -> (Scripted<S>, Seen) {
+    pub(crate) fn new(script: S) -> (Scripted<S>, Seen) {
         let seen = Seen::default();
         (Scripted { script, seen: seen.clone() }, seen)
     }

@@ -1,5 +1,6 @@
-//! `exits HOW`: serves requests, has one open, and ends: by `return`, `panic`, `exit`, `abort`, or by what others do to
-//! it (`wait`, `work`). Says on standard output what is done: `finished <id>` after each request, then `open`.
+//! `exits HOW`: serves requests, has one open, and ends: by `return`, `panic`, `exit`, `abort`, or
+//! by what others do to it (`wait`, `work`). Says on standard output what is done: `finished <id>`
+//! after each request, then `open`.
 
 use stagetrace::{Outcome, Traced, event, span};
 use stagetrace_tests::pipeline::{Generate, decode, dispatch, forward, serve};
@@ -51,10 +52,10 @@ fn work() {
             dispatch(&request, || {
                 span!("background").in_scope(|| decode(&request));
                 event!("done soon", "number" = number);
+                std::thread::sleep(Duration::from_micros(100));
             });
             request.finish(Outcome::Ok);
             println!("finished {id}");
-            std::thread::sleep(Duration::from_micros(100));
         }
     };
     std::thread::spawn(move || serving(1));

@@ -1,8 +1,8 @@
-//! One process of a chain: reads a request as a JSON line on standard input, works on it, and writes it, with what the
-//! trace says now, as a JSON line on standard output.
+//! One process of a chain: reads a request as a JSON line on standard input, works on it, and
+//! writes it, with what the trace says now, as a JSON line on standard output.
 //!
-//! `hop begin|serve|stages|relay`: begins the request and hands it over; begins a root of its own below the sender's;
-//! runs stages without a root; relays without a recorder.
+//! `hop begin|serve|stages|relay`: begins the request and hands it over; begins a root of its own
+//! below the sender's; runs stages without a root; relays without a recorder.
 
 use stagetrace::{Outcome, Traced};
 use stagetrace_tests::pipeline::{Generate, decode, dispatch, forward};

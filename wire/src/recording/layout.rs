@@ -33,6 +33,8 @@ pub mod header {
     pub const IDENTITY_LEN: usize = 5;
     /// How much of the .jsonl is whole: rotation number in the upper 16 bits, length in bytes below.
     pub const ACKNOWLEDGED: usize = 8;
+    /// Ticks when the writer last looked after its spans; 0 if unknown.
+    pub const SEEN: usize = 9;
     /// Anchors ever written; the last [`ANCHORS`] of them are in the ring.
     pub const ANCHOR_COUNT: usize = 16;
     /// Losses so far, one word per cause in the order of the runtime's `DropCause`.
@@ -165,7 +167,7 @@ pub mod side {
     pub const ATTRIBUTES: u64 = 1;
     /// An event: name, count, attributes.
     pub const EVENT: u64 = 2;
-    /// A link: trace id (two words), span id, W3C flags, count, attributes.
+    /// A link: trace id (two words), span id, OTLP flags, count, attributes.
     pub const LINK: u64 = 3;
     /// A failure: `error.type`, message (empty if none was asked for).
     pub const FAILURE: u64 = 4;

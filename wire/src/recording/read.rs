@@ -189,8 +189,8 @@ impl Recording {
 
     /// Every span that has ended and is still here, and every one that is open.
     ///
-    /// Takes time and memory in proportion to what is in the recording: some milliseconds and MiB
-    /// for a full one.
+    /// Takes about a microsecond and 200 bytes for each of them; a full recording may hold half a
+    /// million.
     pub fn snapshot(&self) -> Snapshot {
         let is_live = self.words.file().is_some() && self.is_alive() != Some(false);
         let is_here = self.is_alive() == Some(true) && self.identity.is_of_this_boot();

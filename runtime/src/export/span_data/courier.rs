@@ -1,8 +1,9 @@
 //! The exporter's own thread, and the one that drives its runtime.
 
+use super::failure::Failure;
 use super::queue::Queue;
 use super::silence;
-use super::state::{Failure, Task};
+use super::state::Task;
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
@@ -96,7 +97,7 @@ fn run(build: Build, resource: &Resource, queue: &Queue) {
     let mut outlet = match contained(|| build().map_err(Failure::refused)) {
         Ok(outlet) => outlet,
         Err(failure) => {
-            return queue.close(Some(&format!("it cannot be built: {}", failure.problem())));
+            return queue.close(Some(&format!("it cannot be built: {}", failure.problem)));
         }
     };
     let told = contained(|| {

@@ -1,7 +1,8 @@
 //! What waits for an exporter, between the collector's thread, which never waits, and the
 //! exporter's own.
 
-use super::state::{Failure, State, Task, Waiting};
+use super::failure::Failure;
+use super::state::{State, Task, Waiting};
 use crate::complain;
 use crate::config::Batching;
 use crate::stats::SinkStatus;

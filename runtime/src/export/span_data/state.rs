@@ -2,13 +2,12 @@
 //! hangs.
 
 use super::convert::weight;
+use super::failure::{Cause, Failure, Losses};
 use super::{BATCH_BYTES, QUEUE_BYTES};
 use crate::config::Batching;
 use crate::stats::SinkStatus;
-use opentelemetry_sdk::error::OTelSdkError;
 use opentelemetry_sdk::trace::SpanData;
 use std::collections::VecDeque;
-use std::fmt;
 use std::mem;
 use std::time::{Duration, Instant};
 
@@ -32,28 +31,6 @@ pub(super) enum Task {
     /// Flush and shut down, until then if possible.
     Close(Instant),
 }
-
-/// Why a call into the exporter failed.
-#[derive(Clone, Debug)]
-pub(super) struct Failure {
-    cause: Cause,
-    problem: String,
-}
-
-/// What spans are lost to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cause {
-    QueueFull,
-    Timeout,
-    Hanging,
-    Panic,
-    Refused,
-    Closed,
-}
-
-/// How many spans were lost, by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Losses([u64; Cause::ALL.len()]);
 
 /// What waits, what became of the rest, and what goes on.
 #[derive(Debug)]
@@ -175,7 +152,7 @@ impl State {
         SinkStatus {
             queued: self.queued(),
             exported: self.exported,
-            failed: self.failed.0.iter().sum(),
+            failed: self.failed.total(),
             failed_by: self.failed.by_cause().map(|(cause, count)| (cause.name(), count)).collect(),
             failing: self.failing.clone(),
             panics: self.panics,
@@ -331,92 +308,6 @@ impl Waiting {
     /// About how many bytes it takes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
-    }
-}
-
-impl Failure {
-    /// A call that panicked with this text.
-    pub(super) fn panic(text: &str) -> Failure {
-        Failure { cause: Cause::Panic, problem: format!("panicked: {text}") }
-    }
-
-    /// One that failed for this reason.
-    pub(super) fn refused(problem: String) -> Failure {
-        Failure { cause: Cause::Refused, problem }
-    }
-
-    /// What happened, in words.
-    pub(super) fn problem(&self) -> &str {
-        &self.problem
-    }
-}
-
-impl From<OTelSdkError> for Failure {
-    fn from(error: OTelSdkError) -> Failure {
-        let cause = match error {
-            OTelSdkError::Timeout(_) => Cause::Timeout,
-            OTelSdkError::AlreadyShutdown => Cause::Closed,
-            OTelSdkError::InternalFailure(_) => Cause::Refused,
-        };
-        Failure { cause, problem: error.to_string() }
-    }
-}
-
-impl Cause {
-    const ALL: [Cause; 6] = [
-        Cause::QueueFull,
-        Cause::Timeout,
-        Cause::Hanging,
-        Cause::Panic,
-        Cause::Refused,
-        Cause::Closed,
-    ];
-
-    /// Its `error.type`.
-    fn name(self) -> &'static str {
-        match self {
-            Cause::QueueFull => "queue_full",
-            Cause::Timeout => "timeout",
-            Cause::Hanging => "exporter_hangs",
-            Cause::Panic => "panic",
-            Cause::Refused => "export_failed",
-            Cause::Closed => "already_shutdown",
-        }
-    }
-
-    /// In words, where nothing more is known.
-    fn problem(self) -> &'static str {
-        match self {
-            Cause::QueueFull => "its queue is full",
-            Cause::Timeout => "it takes too long",
-            Cause::Hanging => "it hangs",
-            Cause::Panic => "it panicked",
-            Cause::Refused => "it failed",
-            Cause::Closed => "it is shut down",
-        }
-    }
-}
-
-impl Losses {
-    fn add(&mut self, cause: Cause, spans: u64) {
-        self.0[cause as usize] += spans;
-    }
-
-    /// The causes that took any.
-    fn by_cause(&self) -> impl Iterator<Item = (Cause, u64)> {
-        Cause::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0)
-    }
-}
-
-impl fmt::Display for Losses {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} spans", self.0.iter().sum::<u64>())?;
-        let mut separator = " (";
-        for (cause, count) in self.by_cause() {
-            write!(f, "{separator}{} {count}", cause.name())?;
-            separator = ", ";
-        }
-        f.write_str(if separator == " (" { "" } else { ")" })
     }
 }
 

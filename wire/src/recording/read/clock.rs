@@ -10,6 +10,9 @@ const MAX_RATE: u64 = 1 << 42;
 /// How far a reading may be from the first anchor's line, in nanoseconds, to be of the same clock.
 const MAX_MISS: u64 = 60_000_000_000;
 
+/// The longest time between two anchors, in nanoseconds, with room for a sleeping machine.
+const MAX_SILENCE: u64 = 600_000_000_000;
+
 /// Times of ticks.
 #[derive(Debug)]
 pub(super) struct Times {
@@ -18,6 +21,8 @@ pub(super) struct Times {
     from: u64,
     /// There are too few anchors for any time to be certain.
     uncertain: bool,
+    /// Ticks when the writer last looked after its spans, 0 if unknown.
+    seen: u64,
 }
 
 impl Times {
@@ -36,7 +41,7 @@ impl Times {
             timeline.push(next);
             uncertain = false;
         }
-        Times { timeline, from, uncertain }
+        Times { timeline, from, uncertain, seen: words.load(header::SEEN) }
     }
 
     /// Unix nanoseconds of ticks.
@@ -54,9 +59,13 @@ impl Times {
         self.uncertain || ticks < self.from
     }
 
-    /// Unix nanoseconds of the last anchor, 0 without any.
+    /// Unix nanoseconds of the last anchor, or of when the writer was last seen after it; 0 without any anchor.
     pub(super) fn last(&self) -> u64 {
-        self.timeline.last().map_or(0, |anchor| self.timeline.unix(anchor.ticks))
+        let Some(anchor) = self.timeline.last() else { return 0 };
+        // A time long after the last anchor is no sign of life but damage: there is one a minute.
+        let seen = self.timeline.unix(self.seen.max(anchor.ticks));
+        let last = self.timeline.unix(anchor.ticks);
+        if seen.saturating_sub(last) < MAX_SILENCE { seen } else { last }
     }
 
     /// Unix nanoseconds now, by the recording's own clock if that is ours.

@@ -1,5 +1,6 @@
 use super::*;
 use opentelemetry::trace::{SpanContext, SpanId, SpanKind, Status};
+use opentelemetry_sdk::error::OTelSdkError;
 
 const DELAY: Duration = Duration::from_secs(5);
 const TIMEOUT: Duration = Duration::from_secs(30);
