@@ -1,44 +1,16 @@
-//! Ten lines: trace one request to a file.
+//! Trace one function to a file.
 //!
-//! `cargo run --example hello`, then look into `traces/`.
+//! `cargo run -p stagetrace --example hello`, then look into `traces/`.
 
-use stagetrace::{Outcome, Stages, TraceConfig, TraceState, Traced, stage};
+use stagetrace::{TraceConfig, stage};
 
-#[derive(Stages, Clone, Copy)]
-enum HelloStage {
-    #[stage(level = 1)]
-    Greet,
-    #[stage(within = Greet)]
-    Compose,
-}
-
-#[derive(Traced)]
-#[traced(name = "hello", stages = HelloStage)]
-struct Hello {
-    #[traced(attr = "hello.name")]
-    name: String,
-    #[traced(state)]
-    trace: TraceState,
-}
-
-#[stage(HelloStage::Greet, request)]
-fn greet(request: &Hello) {
-    println!("{}", compose(request));
-}
-
-#[stage(HelloStage::Compose, request)]
-fn compose(request: &Hello) -> String {
-    format!("Hello, {}!", request.name)
+#[stage("greet")]
+fn greet(name: &str) -> String {
+    format!("Hello, {name}!")
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let trace = stagetrace::init(TraceConfig::from_env()?.service_name("hello"))?;
-    let mut request = Hello { name: "world".to_owned(), trace: TraceState::default() };
-    request.begin(None);
-    greet(&request);
-    request.finish(Outcome::Ok);
-    if let Some(dir) = trace.run_dir() {
-        println!("traced into {}", dir.display());
-    }
+    let _trace = stagetrace::init(TraceConfig::from_env()?.service_name("hello"))?;
+    println!("{}", greet("world"));
     Ok(())
 }

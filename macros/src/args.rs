@@ -22,7 +22,8 @@ pub(crate) enum Arg {
     List { key: Ident, tokens: TokenStream },
 }
 
-/// Splits the arguments of an attribute. What cannot be read is reported, and skipped up to its comma.
+/// Splits the arguments of an attribute. What cannot be read is reported, and skipped up to its
+/// comma.
 pub(crate) fn parse(tokens: TokenStream, errors: &Errors) -> Vec<Arg> {
     separated(tokens, errors, |input| parse_arg(input, errors))
 }

@@ -1,4 +1,5 @@
-//! Expansions as golden files, for review: `tests/golden/<case>.rs` expands to `<case>.expanded.rs`.
+//! Expansions as golden files, for review: `tests/golden/<case>.rs` expands to
+//! `<case>.expanded.rs`.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p stagetrace-macros` writes the files anew; read them in the diff.
 

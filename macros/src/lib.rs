@@ -1,11 +1,12 @@
-//! The macros of stagetrace: an enum declares stages, a struct a request, an attribute a staged function.
+//! The macros of stagetrace: an enum declares stages, a struct a request, an attribute a staged
+//! function.
 //!
-//! Not to be named by users: the crate `stagetrace` re-exports these macros, pins this crate to its own
-//! version, and provides the private module that the generated code names.
+//! Not to be named by users: the crate `stagetrace` re-exports these macros, pins this crate to its
+//! own version, and provides the private module that the generated code names.
 //!
 //! Each macro goes the same way: parse (`ast`, `options`) → check → expand. All mistakes of one
-//! invocation are collected and reported together, beside the user's item, so that one mistake is one
-//! error.
+//! invocation are collected and reported together, beside the user's item, so that one mistake is
+//! one error.
 
 mod args;
 mod errors;

@@ -29,8 +29,8 @@ pub(crate) fn stage_mistake(name: &str) -> Option<String> {
     }
     if !name.split('.').all(segment) {
         return Some(format!(
-            "`{name}` is not a stage name: write lower-case letters, digits and `_`, beginning with a \
-             letter, as in `gpu_forward`; `.` joins segments"
+            "`{name}` is not a stage name: write lower-case letters, digits and `_`, beginning \
+             with a letter, as in `gpu_forward`; `.` joins segments"
         ));
     }
     too_long(name, MAX_NAME)

@@ -116,8 +116,8 @@ fn check(options: &Options, item: &ItemStruct, serde: &Serde, errors: &Errors) {
             for name in taken.filter(|name| *name == FIELD) {
                 errors.push(
                     name,
-                    "`#[request]` adds a field `trace`: rename this one, or derive `Traced` and mark a field \
-                     with `#[traced(state)]`",
+                    "`#[request]` adds a field `trace`: rename this one, or derive `Traced` and \
+                     mark a field with `#[traced(state)]`",
                 );
             }
         }
@@ -136,7 +136,8 @@ fn check(options: &Options, item: &ItemStruct, serde: &Serde, errors: &Errors) {
     {
         errors.push(
             key,
-            "`skip_null` is for structs that derive `Serialize` below: derive it, or remove `skip_null`",
+            "`skip_null` is for structs that derive `Serialize` below: derive it, or remove \
+             `skip_null`",
         );
     }
     if matches!(serde, Serde::No)

@@ -11,15 +11,20 @@ use stagetrace_wire::recording::recover::{RecoverError, Recovered, Remove, recov
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Recordings that are looked at, at most.
 const MOST: usize = 256;
 
+/// How long a directory has been empty that nobody will use any more.
+const ABANDONED: Duration = Duration::from_secs(60);
+
 /// Bytes of a mapped recording at least.
 const MAPPED: u64 = (crate::chunk::STEP_BLOCKS * BLOCK) as u64;
 
-/// Starts adopting in the background.
-pub(crate) fn in_background(output_dir: PathBuf) {
+/// Starts adopting in the background. `None` if there is no thread for it; then the next start will do it.
+pub(crate) fn in_background(output_dir: PathBuf) -> Option<JoinHandle<()>> {
     let adopt = move || {
         for path in candidates(&output_dir).into_iter().take(MOST) {
             // Living processes, and those that closed their recordings, are nothing to speak of.
@@ -31,6 +36,8 @@ pub(crate) fn in_background(output_dir: PathBuf) {
                     ));
                 }
                 Ok(_) | Err(RecoverError::InUse) => {}
+                // Another process was faster.
+                Err(_) if !path.exists() => {}
                 Err(error) => complain::warn(
                     "adopt",
                     format_args!("cannot recover {}: {error}", path.display()),
@@ -38,8 +45,7 @@ pub(crate) fn in_background(output_dir: PathBuf) {
             }
         }
     };
-    // Without a thread the next start will do it.
-    let _ = std::thread::Builder::new().name("stagetrace-adopt".into()).spawn(adopt);
+    std::thread::Builder::new().name("stagetrace-adopt".into()).spawn(adopt).ok()
 }
 
 /// `None` if its process lives.
@@ -79,7 +85,9 @@ fn recordings_below(dir: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
         if !run.file_type()?.is_dir() {
             continue;
         }
+        let mut is_empty = true;
         for file in fs::read_dir(run.path())?.flatten() {
+            is_empty = false;
             let path = file.path();
             // A closed recording is small.
             let is_mapped =
@@ -87,6 +95,12 @@ fn recordings_below(dir: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
             if is_mapped && path.extension().is_some_and(|extension| extension == "recording") {
                 found.push(path);
             }
+        }
+        let age =
+            run.metadata().and_then(|run| run.modified()).ok().and_then(|at| at.elapsed().ok());
+        if is_empty && age.is_some_and(|age| age > ABANDONED) {
+            // Of a process that died between its directory and its recording. Fails if it is not empty after all.
+            let _ = fs::remove_dir(run.path());
         }
     }
     Ok(())

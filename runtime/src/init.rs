@@ -16,8 +16,9 @@ use serde_json::json;
 use stagetrace_wire::span::{Resource, Scope, Value};
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// What `init` started, for the life of the process.
@@ -33,6 +34,7 @@ struct Running {
     place: Place,
     pool: &'static Pool,
     collector: Collector,
+    adopting: Mutex<Option<JoinHandle<()>>>,
     stopped: AtomicBool,
 }
 
@@ -107,10 +109,10 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
             return None;
         }
     };
-    adopt::in_background(settings.output_dir.clone());
+    let adopting = Mutex::new(adopt::in_background(settings.output_dir.clone()));
     recorder::install(pool, settings.sampler);
     level::set_process(settings.level);
-    Some(Running { place, pool, collector, stopped: AtomicBool::new(false) })
+    Some(Running { place, pool, collector, adopting, stopped: AtomicBool::new(false) })
 }
 
 /// What a recording says of its process, as JSON.
@@ -187,12 +189,26 @@ fn stop(within: Duration) -> Result<Stats, FlushError> {
         return Err(FlushError::NotRunning);
     }
     level::set_process(0);
-    let flushed = running.collector.stop(Instant::now() + within);
+    let deadline = Instant::now() + within;
+    let flushed = running.collector.stop(deadline);
     let flushed = flushed.ok_or(FlushError::Deadline(within))?;
+    running.finish_adopting(deadline);
     if let Err(error) = running.place.close(&running.pool.closed_image()) {
         complain::warn("close", format_args!("cannot close the recording: {error}"));
     }
     outcome(flushed)
+}
+
+impl Running {
+    /// Lets the recovery of dead processes' spans come to its end, which short-lived processes would otherwise cut off.
+    fn finish_adopting(&self, deadline: Instant) {
+        let adopting = self.adopting.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(adopting) = adopting {
+            while !adopting.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
 }
 
 fn outcome(flushed: Flushed) -> Result<Stats, FlushError> {

@@ -2,8 +2,9 @@
 //! waits that end.
 //!
 //! The recorder is one per process and can be started once, so each test that starts it is a
-//! process. Tests that only look at shapes use [`stagetrace::testing::capture`].
+//! process. Tests that only look at shapes use [`stagetrace::testing::capture`]. They run on Linux.
 
+pub mod ended;
 pub mod pipeline;
 mod process;
 mod spans;

@@ -129,7 +129,9 @@ pub fn command(program: impl AsRef<OsStr>, dir: &Path) -> Command {
         }
     }
     // Not in /dev/shm, so that what a killed process leaves goes with the directory.
-    command.env("STAGETRACE_DIR", dir).env("STAGETRACE_MAPPING", "run-dir").stdin(Stdio::null());
+    command.env("STAGETRACE_DIR", dir).env("STAGETRACE_MAPPING", "run-dir");
+    // What other processes left in shared memory, and who finds it, is no matter of the tests.
+    command.env("OTEL_LOG_LEVEL", "warn").stdin(Stdio::null());
     command
 }
 

@@ -76,6 +76,7 @@ fn a_capture_inside_a_capture_is_apart() {
             assert_eq!(current(), here);
             work(2);
         });
+        assert!(current().is_null());
     });
     assert_eq!(outer.tree(&["n"]), "around\n  work n=2\n");
     assert_eq!(inner, capture(|| everything(1)).tree(&[]));
@@ -137,6 +138,7 @@ fn a_capture_inside_a_running_recorder_is_apart() {
             assert_eq!(current(), here);
             serve("recorded", 3);
         });
+        assert!(current().is_null());
     })
     .run()
     .spans();

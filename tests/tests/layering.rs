@@ -11,7 +11,8 @@ const BOUNDARY: &str = "chunk";
 /// Used by all, using only each other.
 const LEAVES: &[&str] = &["clock", "complain", "config", "error", "files", "sync"];
 /// Put the parts together, and are imported by none of them.
-const TOP: &[&str] = &["lib", "init", "integrations", "macros", "private", "run", "testing"];
+const TOP: &[&str] =
+    &["lib", "adopt", "init", "integrations", "macros", "private", "run", "testing"];
 
 /// Whether a module may name another one of the runtime.
 fn may_import(module: &str, other: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use futures_util::FutureExt;
 use stagetrace::testing::capture;
-use stagetrace::{Outcome, TraceState, Traced, span, stage};
+use stagetrace::{Outcome, Traced, span, stage};
 use stagetrace_tests::pipeline::{Generate, Pipeline, dispatch};
 use stagetrace_tests::{Spans, alone, start};
 use stagetrace_wire::span::{StatusCode, Value};
@@ -311,6 +311,33 @@ generate stagetrace.outcome=cancelled error.type=cancelled
 }
 
 #[test]
+fn a_span_ends_as_it_is_told() {
+    let tree = ends(|| {
+        span!("a").end(Outcome::Ok);
+        span!("b").end(Outcome::Error);
+        let failed: Result<(), ForwardError> = "x".parse::<u8>().map(drop).map_err(ForwardError);
+        span!("c").end(&failed);
+        span!("d").end(&Ok::<(), ForwardError>(()));
+        span!("e").end(Outcome::Cancelled);
+        let panicked = catch_unwind(|| {
+            let _span = span!("f");
+            panic!("as expected");
+        });
+        assert!(panicked.is_err());
+    });
+    let expected = "\
+a
+b stagetrace.outcome=error error.type=_OTHER
+c stagetrace.outcome=error error.type=ForwardError
+d
+e stagetrace.outcome=cancelled error.type=cancelled
+f stagetrace.outcome=panic error.type=panic
+";
+    // Roots of traces of their own are in the order in which they ended.
+    assert_eq!(sorted(&tree), sorted(expected));
+}
+
+#[test]
 fn the_first_answer_counts_and_later_ones_are_counted() {
     let spans = alone(|| {
         let trace = start();
@@ -340,77 +367,6 @@ fn a_stage_that_consumes_its_request_ends_the_root_inside_itself() {
     let tree = spans.tree(&["stagetrace.end", "error.type"]);
     assert_eq!(tree, "generate stagetrace.end=dropped\n  decode\n");
     assert!(spans.one("generate").end_unix_nano < spans.one("decode").end_unix_nano);
-}
-
-/// What a request says of itself may do anything.
-#[derive(Traced)]
-#[traced(name = "odd")]
-struct Odd {
-    #[traced(id)]
-    id: Speaks,
-    #[traced(attr = "odd.value", display)]
-    value: Speaks,
-    #[traced(state)]
-    trace: TraceState,
-}
-
-/// Its text is made by a function, which may panic or trace.
-struct Speaks(fn());
-
-impl fmt::Display for Speaks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (self.0)();
-        f.write_str("text")
-    }
-}
-
-#[test]
-fn a_request_whose_text_panics_ends_all_the_same() {
-    fn panics() {
-        panic!("as expected");
-    }
-    let spans = alone(|| {
-        let trace = start();
-        std::panic::set_hook(Box::new(|_| ()));
-        for _ in 0..100 {
-            let mut odd =
-                Odd { id: Speaks(panics), value: Speaks(|| ()), trace: TraceState::null() };
-            assert!(catch_unwind(AssertUnwindSafe(|| odd.begin(None))).is_err());
-            drop(odd);
-            let mut odd =
-                Odd { id: Speaks(|| ()), value: Speaks(|| ()), trace: TraceState::null() };
-            odd.begin(None);
-            odd.value = Speaks(panics);
-            assert!(catch_unwind(AssertUnwindSafe(|| odd.finish(Outcome::Ok))).is_err());
-            assert!(stagetrace::current().is_null());
-        }
-        let _ = std::panic::take_hook();
-        let stats = trace.shutdown(Duration::from_secs(10)).unwrap();
-        assert_eq!((stats.begun, stats.open), (200, 0));
-    })
-    .run()
-    .spans();
-    assert_eq!(spans.all("odd").len(), 200);
-}
-
-#[test]
-fn a_request_whose_text_traces_is_recorded_with_what_it_traced() {
-    fn traces() {
-        let inner = span!("inner");
-        inner.in_scope(|| stagetrace::event!("event"));
-        drop(Generate::begun("another"));
-    }
-    let spans = alone(|| {
-        let _trace = start();
-        let mut odd = Odd { id: Speaks(traces), value: Speaks(traces), trace: TraceState::null() };
-        odd.begin(None);
-        odd.finish(Outcome::Ok);
-    })
-    .run()
-    .spans();
-    assert_eq!(spans.one("odd").attribute("odd.value"), Some(&"text".into()));
-    assert_eq!((spans.all("inner").len(), spans.all("generate").len()), (4, 4));
-    assert!(spans.all("inner").iter().all(|span| span.events.len() == 1));
 }
 
 fn runtime() -> tokio::runtime::Runtime {

@@ -1,10 +1,14 @@
 //! What the README promises is what the repository holds.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
 
 fn read(path: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path);
+    let path = repository().join(path);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
@@ -41,7 +45,8 @@ fn files_that_the_pages_link_to_exist() {
         let text = read(page);
         let links = text.split("](").skip(1).filter_map(|rest| rest.split([')', '#']).next());
         for link in links.filter(|link| !link.is_empty() && !link.contains("://")) {
-            read(&directory.join(link).to_string_lossy());
+            let path = repository().join(directory).join(link);
+            assert!(path.exists(), "{page} links to {link}");
         }
     }
 }

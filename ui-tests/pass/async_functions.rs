@@ -156,7 +156,7 @@ fn async_functions_do_what_the_bare_ones_do() {
     assert_eq!(run(not_send(Rc::new(1))), 1);
     assert!(std::panic::catch_unwind(|| -> u32 { run(never(true)) }).is_err());
     assert!(std::panic::catch_unwind(|| run(always_panics())).is_err());
-    assert_eq!(run(recursion(10)), 10);
+    assert_eq!(run(recursion(1000)), 1000);
     assert_eq!(run(kept_async(3)), 3);
 
     is_send(&nothing());

@@ -49,8 +49,20 @@ async fn later(request: &Added) -> u32 {
     request.id
 }
 
+macro_rules! in_a_macro {
+    ($name:ident) => {
+        #[stage(Steps::Only, request, err, crate = $crate::pass::renamed_crate::facade::tracing_of_ours)]
+        fn $name(request: &Added) -> Result<u32, String> {
+            Ok(request.id)
+        }
+    };
+}
+
+in_a_macro!(by_the_macros_crate);
+
 #[test]
 fn the_runtime_may_have_another_path() {
     sync(&Request::default());
+    assert_eq!(by_the_macros_crate(&Added::default()), Ok(0));
     drop(later(&Added::default()));
 }

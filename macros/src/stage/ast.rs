@@ -18,8 +18,8 @@ pub(super) struct Function {
 }
 
 pub(super) enum Body {
-    /// The block, braces included. Its statements are never parsed, and never put into other braces,
-    /// which would change the edition by which they are compiled.
+    /// The block, braces included. Its statements are never parsed, and never put into other
+    /// braces, which would change the edition by which they are compiled.
     Block {
         /// `#![..]` at the beginning, which are only allowed in a function's outermost block.
         inner_attrs: TokenStream,

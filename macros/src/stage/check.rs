@@ -94,7 +94,8 @@ fn stage_and_place(
         Some((key, _)) => {
             errors.push(
                 key,
-                "`name` is for functions without a stage: give the stage its name where it is declared",
+                "`name` is for functions without a stage: give the stage its name where it is \
+                 declared",
             );
             positional.next().and_then(|stage| check_stage(stage, sig, errors))
         }
@@ -105,8 +106,8 @@ fn stage_and_place(
             None => {
                 errors.push_error(syn::Error::new(
                     Span::call_site(),
-                    "a stage is missing: write `#[stage(DiffStage::GpuForward)]`, or `#[stage(\"name\")]` \
-                     without a stage set",
+                    "a stage is missing: write `#[stage(DiffStage::GpuForward)]`, or \
+                     `#[stage(\"name\")]` without a stage set",
                 ));
                 None
             }
@@ -143,7 +144,8 @@ fn check_stage(stage: &Expr, sig: &Signature, errors: &Errors) -> Option<Named> 
     let Some(path) = args::as_path(stage) else {
         errors.push(
             stage,
-            "expected a stage, as in `DiffStage::GpuForward`, or a string literal that names the span",
+            "expected a stage, as in `DiffStage::GpuForward`, or a string literal that names the \
+             span",
         );
         return None;
     };
@@ -192,7 +194,10 @@ fn is_constant(path: &Path, sig: &Signature, errors: &Errors) -> bool {
     if generic {
         errors.push(
             first,
-            format!("stages and keys are constants, and cannot depend on the generic parameter `{first}`"),
+            format!(
+                "stages and keys are constants, and cannot depend on the generic parameter \
+                 `{first}`"
+            ),
         );
     }
     !generic
@@ -209,8 +214,8 @@ fn check_place(place: &Expr, sig: &Signature, errors: &Errors) {
     let Some(root) = root_of(place) else {
         errors.push(
             place,
-            "expected the place of the request, such as `req`, `self` or `job.req`; other arguments are \
-             options",
+            "expected the place of the request, such as `req`, `self` or `job.req`; other \
+             arguments are options",
         );
         return;
     };
@@ -307,7 +312,8 @@ fn check_returns(given: &Given, sig: &Signature, errors: &Errors) -> Returns {
         {
             errors.push(
                 future,
-                "`future` is for functions whose return type is an alias of a boxed future: remove it",
+                "`future` is for functions whose return type is an alias of a boxed future: \
+                 remove it",
             );
         } else {
             returns = Returns::BoxedFuture;
@@ -325,14 +331,15 @@ fn check_function(function: &Function, errors: &Errors) -> Option<(TokenStream, 
     if let Some(token) = sig.constness {
         errors.push(
             token,
-            "a `const fn` can run at compile time, where nothing is recorded: remove `const` or `#[stage]`",
+            "a `const fn` can run at compile time, where nothing is recorded: remove `const` or \
+             `#[stage]`",
         );
     }
     if sig.ident == "main" && sig.inputs.is_empty() {
         errors.push(
             &sig.ident,
-            "`main` begins before the recorder and ends after it: put `#[stage]` on a function that it \
-             calls",
+            "`main` begins before the recorder and ends after it: put `#[stage]` on a function \
+             that it calls",
         );
     }
     for attr in &function.attrs {

@@ -76,7 +76,8 @@ fn bare(stage: &Checked, pieces: &Pieces<'_>) -> TokenStream {
 
 fn function(stage: &Checked, sig: &Signature, body: &TokenStream) -> TokenStream {
     let Checked { attrs, vis, inner_attrs, block, .. } = stage;
-    // With the user's braces, the item lies where the user wrote it, for lints about the whole of it.
+    // With the user's braces, the item lies where the user wrote it, for lints about the whole of
+    // it.
     let mut body = Group::new(Delimiter::Brace, glue!(#inner_attrs #body));
     body.set_span(block.span());
     glue!(#(#attrs)* #vis #sig #body)
@@ -197,8 +198,8 @@ fn used_before_the_body(stage: &Checked, with_values: bool) -> HashSet<String> {
     used
 }
 
-/// Turns `async fn f() -> T` into `fn f() -> impl Future<Output = T>`. The `impl` is of this crate's
-/// edition, 2024, so it captures all that the future of an `async fn` does, in any edition.
+/// Turns `async fn f() -> T` into `fn f() -> impl Future<Output = T>`. The `impl` is of this
+/// crate's edition, 2024, so it captures all that the future of an `async fn` does, in any edition.
 fn return_future(sig: &mut Signature) {
     let output = match &sig.output {
         ReturnType::Default => glue!(()),

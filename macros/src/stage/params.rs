@@ -1,4 +1,5 @@
-//! Parameters, moved into the body that is measured, so that they are dropped as in the bare function.
+//! Parameters, moved into the body that is measured, so that they are dropped as in the bare
+//! function.
 
 use std::collections::HashSet;
 
@@ -13,11 +14,11 @@ use syn::{
 
 use crate::hygiene::glue;
 
-/// Rewrites the parameters such that the body can take them over, and gives the statements by which it
-/// does: each parameter in order, `_` and patterns through a name of ours.
+/// Rewrites the parameters such that the body can take them over, and gives the statements by which
+/// it does: each parameter in order, `_` and patterns through a name of ours.
 ///
-/// A pattern that binds one of the names in `used` stays in the signature: the request's place and the
-/// attributes are read before the body begins.
+/// A pattern that binds one of the names in `used` stays in the signature: the request's place and
+/// the attributes are read before the body begins.
 pub(super) fn rebind(sig: &mut Signature, used: &HashSet<String>) -> TokenStream {
     let mut statements = TokenStream::new();
     for (index, param) in sig.inputs.iter_mut().enumerate() {

@@ -164,7 +164,8 @@ impl<'a> Pieces<'a> {
         }
     }
 
-    /// Records what was returned, if that was asked for. The compiler underlines its type if it cannot be.
+    /// Records what was returned, if that was asked for. The compiler underlines its type if it
+    /// cannot be.
     fn record_return(&self, site: &TokenStream, reference: &TokenStream) -> Option<TokenStream> {
         let ReturnType::Type(_, ty) = &self.stage.sig.output else {
             return None;
@@ -176,13 +177,16 @@ impl<'a> Pieces<'a> {
         })
     }
 
-    /// The user's block, braces and all, as the initialiser of a local. Clippy takes a block that ends
-    /// in `panic!` for a mistake there.
+    /// The user's block, braces and all, as the initialiser of a local. The statement ends where
+    /// the block does, for messages about temporaries. Clippy takes a block that ends in `panic!`
+    /// for a mistake there.
     pub(super) fn block(&self) -> TokenStream {
         let (typed, block) = (self.typed_value(), &self.stage.block);
+        let at = Span::mixed_site().located_at(block.span_close());
+        let semicolon = quote_spanned!(at=> ;);
         glue! {
             #[allow(clippy::diverging_sub_expression)]
-            let #typed = #block;
+            let #typed = #block #semicolon
         }
     }
 
@@ -232,7 +236,9 @@ impl<'a> Pieces<'a> {
         match (hint, &self.stage.sig.output) {
             (Type::Infer(_), _) | (_, ReturnType::Default) => TokenStream::new(),
             _ => glue! {
-                if let ::core::option::Option::Some(__never) = ::core::option::Option::<#hint>::None {
+                if let ::core::option::Option::Some(__never) =
+                    ::core::option::Option::<#hint>::None
+                {
                     return __never;
                 }
             },
@@ -263,8 +269,8 @@ impl<'a> Pieces<'a> {
         glue!(#named #keys #position #(#values)*)
     }
 
-    /// A method that takes the attributes' values. With the user's span, the compiler looks into the
-    /// user's expressions for the one that cannot be recorded, and underlines it.
+    /// A method that takes the attributes' values. With the user's span, the compiler looks into
+    /// the user's expressions for the one that cannot be recorded, and underlines it.
     fn method_of_values(&self, name: &str) -> Ident {
         let first = self.stage.values.first();
         Ident::new(name, first.map_or_else(Span::call_site, |(_, value)| value.span()))
@@ -330,7 +336,8 @@ fn respanned(tokens: &TokenStream, span: Span) -> TokenStream {
     let tokens = tokens.clone().into_iter();
     tokens
         .map(|mut token| {
-            token.set_span(span);
+            // What it refers to stays the same.
+            token.set_span(token.span().located_at(span));
             token
         })
         .collect()

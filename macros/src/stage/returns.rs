@@ -18,7 +18,8 @@ pub(super) enum Returns {
     BoxedFuture,
 }
 
-/// Judges the type alone, never the body, so that what other macros made of an `async fn` counts too.
+/// Judges the type alone, never the body, so that what other macros made of an `async fn` counts
+/// too.
 pub(super) fn classify(output: &ReturnType) -> Returns {
     let ReturnType::Type(_, ty) = output else {
         return Returns::Value;

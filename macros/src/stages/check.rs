@@ -148,7 +148,8 @@ fn check_constants(
         .collect()
 }
 
-/// The index of the stage in which each lies; reports unknown ones and circles, and cuts the latter.
+/// The index of the stage in which each lies; reports unknown ones and circles, and cuts the
+/// latter.
 fn check_within(variants: &[DeclaredStage], errors: &Errors) -> Vec<Option<usize>> {
     let mut within: Vec<Option<usize>> = variants
         .iter()

@@ -22,8 +22,8 @@ pub(super) fn expand(set: &Set) -> TokenStream {
     }
 }
 
-/// The static in which a stage's facts stand. Other generated code names it, and never the constant,
-/// which a variant of the same name would hide.
+/// The static in which a stage's facts stand. Other generated code names it, and never the
+/// constant, which a variant of the same name would hide.
 fn static_name(index: usize) -> Ident {
     format_ident!("STAGE_{index}", span = Span::call_site())
 }
@@ -36,7 +36,8 @@ fn expand_static(set: &Set, index: usize, stage: &Stage) -> TokenStream {
         None => quote!(::core::option::Option::None),
     };
     quote! {
-        static #static_name: _st::StageInfo = _st::StageInfo::new(#set_name, #name, #level, #within);
+        static #static_name: _st::StageInfo =
+            _st::StageInfo::new(#set_name, #name, #level, #within);
     }
 }
 

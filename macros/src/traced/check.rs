@@ -130,8 +130,8 @@ fn check_state(ident: &Ident, fields: &[Field], errors: &Errors) -> Option<(Memb
         ),
         None => errors.push(
             ident,
-            "a request needs a field for its trace: add `#[traced(state)] trace: TraceState`, or write \
-             `#[stagetrace::request]` above the derives, which adds it",
+            "a request needs a field for its trace: add `#[traced(state)] trace: TraceState`, or \
+             write `#[stagetrace::request]` above the derives, which adds it",
         ),
     }
     None

@@ -41,8 +41,8 @@ fn stands_above_request(item: &DeriveInput, errors: &Errors) -> bool {
     if let Some(attr) = request {
         errors.push(
             attr.path(),
-            "`#[request]` stands above the derives, and derives `Traced` itself: move it up, and remove \
-             `Traced`",
+            "`#[request]` stands above the derives, and derives `Traced` itself: move it up, and \
+             remove `Traced`",
         );
     }
     request.is_some()

@@ -28,8 +28,8 @@ impl<'a> Record<'a> {
     pub(crate) fn sides(&self) -> u32 {
         (self.word(slot::LIFE) >> slot::SIDES_SHIFT) as u16 as u32
     }
-    pub(crate) fn root(&self) -> u32 {
-        (self.word(slot::LIFE) & ((1 << slot::ROOT_BITS) - 1)) as u32
+    pub(crate) fn root(&self) -> u64 {
+        self.word(slot::LIFE) & slot::ROOT_MASK
     }
     pub(crate) fn outcome(&self) -> u8 {
         (self.word(slot::LIFE) >> slot::OUTCOME_SHIFT) as u8

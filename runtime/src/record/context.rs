@@ -78,17 +78,17 @@ impl fmt::Debug for Position {
     }
 }
 
-/// The small facts of a position, in one word: root (24 bits), level, W3C flags and slot flags (8 each), and whether
-/// there is a trace. Root and slot flags lie where a slot's words take them with a mask or a shift.
+/// The small facts of a position, in one word: the root's number (24 bits), level, W3C flags, slot flags (8 each), the
+/// root's generation (13), and whether there is a trace. Root and slot flags lie where a slot's words take them with a mask
+/// or a shift.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct State(u64);
 
 const LEVEL_SHIFT: u32 = 24;
 const FLAGS_SHIFT: u32 = 32;
 const SLOT_SHIFT: u32 = 40;
-const ROOT_MASK: u64 = (1 << slot::ROOT_BITS) - 1;
 const REMOTE: u64 = (slot::REMOTE as u64) << SLOT_SHIFT;
-const ACTIVE: u64 = 1 << 48;
+const ACTIVE: u64 = 1 << 63;
 
 impl State {
     /// No trace.
@@ -115,9 +115,9 @@ impl State {
         State(word)
     }
 
-    /// The same, below the request root with this number.
-    pub(crate) fn below_root(self, root: u32) -> State {
-        State(self.0 | u64::from(root) & ROOT_MASK)
+    /// The same, below this request root: number and generation as they stand in a slot's word `LIFE`.
+    pub(crate) fn below_root(self, root: u64) -> State {
+        State(self.0 & !slot::ROOT_MASK | root & slot::ROOT_MASK)
     }
 
     /// The same, of a span of another process.
@@ -157,7 +157,7 @@ impl State {
     /// The request root's number, 0 for none, as it stands in a slot's word `LIFE`.
     #[inline(always)]
     pub(crate) fn root(self) -> u64 {
-        self.0 & ROOT_MASK
+        self.0 & slot::ROOT_MASK
     }
 
     /// What a slot's flags take from the context: whether the parent is remote, whether the trace id is random.

@@ -161,6 +161,13 @@ impl Frames {
         }
     }
 
+    /// Makes sure that the stack lies in this state's own memory or on the heap, before it is exchanged.
+    pub(crate) fn settle(&self) {
+        if self.room.get() == 0 {
+            self.grow();
+        }
+    }
+
     /// Exchanges stacks with another, which must stay where it is until they are exchanged back.
     pub(crate) fn swap(&self, other: &Frames) {
         self.first.swap(&other.first);

@@ -8,6 +8,7 @@ use super::{Position, local};
 use crate::chunk::{Hand, Links, Pool, Shelf, stock};
 use crate::request::{Outcome, Remote};
 use crate::stage::Site;
+use stagetrace_wire::recording::layout::slot;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -57,20 +58,28 @@ fn at(thing: u32) -> Option<&'static Block> {
     (!group.is_null()).then(|| unsafe { &*group.add(thing as usize % GROUP) })
 }
 
-/// The block of a root's number, `None` for 0.
+/// The block of a root, `None` for 0.
 pub(crate) fn of_root(root: u64) -> Option<&'static Block> {
-    at(u32::try_from(root).ok()?.checked_sub(1)?)
+    at(thing_of(root)?)
 }
 
-/// Takes a block for a request: its root's number is the second. The caller fills it before anyone else sees it.
-pub(crate) fn take() -> Option<(&'static Block, u32)> {
+/// The number on the shelf of a root's block.
+fn thing_of(root: u64) -> Option<u32> {
+    ((root & ((1 << slot::ROOT_BITS) - 1)) as u32).checked_sub(1)
+}
+
+/// Takes a block for a request, and names its root. The caller fills it before anyone else sees it.
+pub(crate) fn take() -> Option<(&'static Block, u64)> {
     let thing = local::with(|local| {
         local.blocks.take(&Blocks, &SHELF).or_else(|| {
             grow();
             local.blocks.take(&Blocks, &SHELF)
         })
     })?;
-    Some((at(thing)?, thing + 1))
+    let block = at(thing)?;
+    let last = block.state().root() >> slot::ROOT_GENERATION_SHIFT;
+    let generation = (last + 1) & slot::ROOT_GENERATIONS;
+    Some((block, u64::from(thing + 1) | generation << slot::ROOT_GENERATION_SHIFT))
 }
 
 #[cold]
@@ -241,7 +250,7 @@ impl Block {
             // SAFETY: came from a box in `fill`, and the swap gives it to this caller alone.
             drop(unsafe { Box::from_raw(carrier.as_ptr()) });
         }
-        if let Some(thing) = u32::try_from(root).ok().and_then(|root| root.checked_sub(1)) {
+        if let Some(thing) = thing_of(root) {
             local::with(|local| {
                 local.blocks.give(&Blocks, &SHELF, thing);
                 if let Some(pool) = local.pool() {

@@ -18,6 +18,7 @@ use std::sync::{Mutex, PoisonError};
 thread_local! {
     static LOCAL: Local = const { Local::new() };
     static HOOK: ExitHook = const { ExitHook };
+    static LATE: LateHook = const { LateHook };
 }
 
 /// This thread's state.
@@ -234,8 +235,11 @@ impl Local {
         write: impl FnOnce(&Writer) -> Option<R>,
     ) -> Option<R> {
         let pool = self.pool()?;
-        let shared = (self.phase.get() == Phase::Exited)
-            .then(|| SHARED.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let shared = (self.phase.get() == Phase::Exited).then(|| {
+            // If that is over as well, nothing is left to be done later.
+            let _ = LATE.try_with(|_| ());
+            SHARED.0.lock().unwrap_or_else(PoisonError::into_inner)
+        });
         let writer = shared.as_deref().unwrap_or(&self.writer);
         if writer.has_room(words) || writer.refill(pool, words) {
             write(writer)
@@ -254,6 +258,8 @@ impl Local {
         self.stage.swap(&other.stage);
         self.slot.swap(&other.slot);
         self.ids.swap(&other.ids);
+        self.frames.settle();
+        other.frames.settle();
         self.frames.swap(&other.frames);
         self.clock.swap(&other.clock);
         self.phase.swap(&other.phase);
@@ -291,6 +297,15 @@ impl Drop for ExitHook {
             local.close();
             local.phase.set(Phase::Exited);
         });
+    }
+}
+
+/// Runs after a destructor that traced behind the exit hook: it is registered only then.
+struct LateHook;
+
+impl Drop for LateHook {
+    fn drop(&mut self) {
+        with(|local| local.frames.free_if_empty());
     }
 }
 

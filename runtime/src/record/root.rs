@@ -1,5 +1,6 @@
 //! Requests: begin and finish of their roots, and what a live trace state does when it is cloned, dropped, serialised.
 
+use super::context::State;
 use super::live::{self, Block};
 use super::local::{self, Local};
 use super::side::{self, Owner};
@@ -32,7 +33,7 @@ use std::sync::Arc;
     label = "does not carry a trace",
     note = "add `#[derive(Traced)]` to it and mark the field that carries the trace with `#[traced(state)]`"
 )]
-pub trait Traced: Carrier {
+pub trait Traced: Carrier<Request = Self> {
     /// Where the request is declared: its name, and the keys of its attributes in order.
     #[doc(hidden)]
     fn site(&self) -> &'static Site;
@@ -155,9 +156,9 @@ impl Carrier for TraceState {
 }
 
 macro_rules! forward {
-    ($($pointer:ty),*) => {$(
+    ($($pointer:ty = $request:ty),*) => {$(
         impl<T: Carrier + ?Sized> Carrier for $pointer {
-            type Request = T::Request;
+            type Request = $request;
 
             #[inline(always)]
             fn position(&self) -> Position {
@@ -168,7 +169,14 @@ macro_rules! forward {
     )*};
 }
 
-forward!(&T, &mut T, Box<T>, Rc<T>, Arc<T>);
+forward! {
+    &T = T::Request,
+    &mut T = T::Request,
+    // A boxed request is itself one: an enum's variants may hold it.
+    Box<T> = Box<T::Request>,
+    Rc<T> = T::Request,
+    Arc<T> = T::Request
+}
 
 impl<T: Carrier> Carrier for Option<T> {
     type Request = T::Request;
@@ -331,9 +339,9 @@ fn begin(
     if recorded && span.is_none() {
         // Dropped and counted: the request stays as it was, so that what it carries still goes on.
         local.set_context(&before);
-        block.fill(Position::NULL, None);
+        block.fill(Position { state: State::NONE.below_root(root), ..Position::NULL }, None);
         block.unshare();
-        block.free(u64::from(root));
+        block.free(root);
         *state.repr_mut() = carrier.map_or(Repr::Null, Repr::Remote);
         return None;
     }
@@ -362,10 +370,24 @@ fn open(
     let Some(span) = begun.span else { return };
     // Before the caller's code runs: should it unwind, the request's drop ends the root.
     begun.block.set_slot(span.pool(), span.number());
-    let mut inline = Inline::<{ slab::WORDS - slab::ATTRIBUTES }>::new();
+    // What does not fit is cut: `finish` reads everything again.
+    let mut inline = Beginning(Inline::new());
     record(&mut RequestRecorder { local, site, slot: span.slot(), out: &mut inline });
-    span.store_inline(&inline);
+    span.store_inline(&inline.0);
     span.publish();
+}
+
+/// The attributes of a root that begins, as far as they fit into its slot.
+struct Beginning(Inline<{ slab::WORDS - slab::ATTRIBUTES }>);
+
+impl Place for Beginning {
+    fn add(&mut self, _: &Local, _: SlotRef, _: &str, value: &dyn Value) {
+        self.0.fit(value);
+    }
+    fn count(&self) -> u8 {
+        self.0.count()
+    }
+    fn add_beside(&mut self, _: &Local, _: SlotRef, _: &str, _: &dyn Value) {}
 }
 
 fn finish(
@@ -419,6 +441,8 @@ pub struct RequestRecorder<'a> {
 trait Place {
     fn add(&mut self, local: &Local, slot: SlotRef, key: &str, value: &dyn Value);
     fn count(&self) -> u8;
+    /// An attribute whose key is not the site's next.
+    fn add_beside(&mut self, local: &Local, slot: SlotRef, key: &str, value: &dyn Value);
 }
 
 impl<const ROOM: usize> Place for Inline<ROOM> {
@@ -427,6 +451,9 @@ impl<const ROOM: usize> Place for Inline<ROOM> {
     }
     fn count(&self) -> u8 {
         Inline::count(self)
+    }
+    fn add_beside(&mut self, local: &Local, slot: SlotRef, key: &str, value: &dyn Value) {
+        side::attributes(local, Owner::of(slot), &[(key, value)]);
     }
 }
 
@@ -468,7 +495,7 @@ impl RequestRecorder<'_> {
         if self.site.keys().get(place) == Some(&key) {
             self.out.add(self.local, self.slot, key, value);
         } else {
-            side::attributes(self.local, Owner::of(self.slot), &[(key, value)]);
+            self.out.add_beside(self.local, self.slot, key, value);
         }
     }
 }

@@ -171,7 +171,7 @@ impl SlabSpan {
             | u64::from(outcome_code(judged, slot)) << slot::OUTCOME_SHIFT;
         if judged.outcome().is_failure() {
             let trace = [0, 1].map(|half| words[slot::TRACE + half].load(Ordering::Relaxed));
-            live::note_outcome(life & ((1 << slot::ROOT_BITS) - 1), trace, judged.outcome());
+            live::note_outcome(life & slot::ROOT_MASK, trace, judged.outcome());
         }
         let copied = is_ours.then(|| {
             local.with_room(size, DropCause::PoolFull, |writer| {
@@ -269,7 +269,8 @@ impl<const ROOM: usize> Inline<ROOM> {
         }
     }
 
-    fn fit(&mut self, value: &dyn Value) -> bool {
+    /// Puts the value, or as much of a text as there is room for, into the next place. Whether it is whole.
+    pub(crate) fn fit(&mut self, value: &dyn Value) -> bool {
         if self.count >= 16 {
             return value.tag().is_none();
         }

@@ -202,7 +202,7 @@ unsafe fn fill<A: Attributes>(
 pub(crate) fn end_failed(local: &Local, slot: SlotRef, judged: &Judged) {
     if judged.outcome() != Outcome::Ok {
         slot.set_outcome(judged.outcome() as u8 + 1);
-        let root = slot.word(slot::LIFE).load(Ordering::Relaxed) & ((1 << slot::ROOT_BITS) - 1);
+        let root = slot.word(slot::LIFE).load(Ordering::Relaxed) & slot::ROOT_MASK;
         let trace = [0, 1].map(|half| slot.word(slot::TRACE + half).load(Ordering::Relaxed));
         super::live::note_outcome(root, trace, judged.outcome());
     }

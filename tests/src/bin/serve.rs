@@ -1,7 +1,11 @@
-//! `serve N`: serves a request of `N` steps, traced as the environment says.
+//! `serve N [MS]`: serves a request of `N` steps, traced as the environment says, and goes on for a
+//! while.
+
+use std::time::Duration;
 
 fn main() {
-    let steps = std::env::args().nth(1).and_then(|steps| steps.parse().ok());
+    let number = |at| std::env::args().nth(at).map(|text| text.parse().expect("a number"));
     let _trace = stagetrace_tests::start();
-    stagetrace_tests::pipeline::serve("a", steps.expect("the number of steps"));
+    stagetrace_tests::pipeline::serve("a", number(1).expect("the number of steps"));
+    std::thread::sleep(Duration::from_millis(number(2).unwrap_or_default().into()));
 }

@@ -112,7 +112,7 @@ pub mod slot {
     pub const TRACE: usize = 4;
     /// Site (32 bits), words of the record (16), attributes inline (8), flags (8), from the low end.
     pub const META: usize = 6;
-    /// Root (24 bits), side records (16), outcome (8), marks (16), from the low end.
+    /// Root's number (24 bits), side records (16), outcome (8), root's generation (13), marks (3), from the low end.
     pub const LIFE: usize = 7;
 
     /// Words of a slot.
@@ -135,6 +135,12 @@ pub mod slot {
 
     /// Bits of the root's index in [`LIFE`].
     pub const ROOT_BITS: u32 = 24;
+    /// Shift of the root's generation in [`LIFE`], which tells users of one number apart.
+    pub const ROOT_GENERATION_SHIFT: u32 = 48;
+    /// The greatest generation; 0 follows.
+    pub const ROOT_GENERATIONS: u64 = 0x1FFF;
+    /// The root in [`LIFE`]: number and generation.
+    pub const ROOT_MASK: u64 = ((1 << ROOT_BITS) - 1) | (ROOT_GENERATIONS << ROOT_GENERATION_SHIFT);
     /// Shift of the count of side records in [`LIFE`].
     pub const SIDES_SHIFT: u32 = 24;
     /// The greatest count of side records; there may be more.

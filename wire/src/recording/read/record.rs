@@ -40,8 +40,8 @@ impl Record {
     }
 
     /// Number of its request's root, 0 for none.
-    pub(super) fn root(&self) -> u32 {
-        (self.word(slot::LIFE) & ((1 << slot::ROOT_BITS) - 1)) as u32
+    pub(super) fn root(&self) -> u64 {
+        self.word(slot::LIFE) & slot::ROOT_MASK
     }
 
     pub(super) fn sides(&self) -> usize {

@@ -29,7 +29,7 @@ pub struct Snapshot {
     /// What could not be read.
     pub damage: Damage,
     /// Where the roots of requests are, by trace and number.
-    roots: HashMap<(TraceId, u32), usize>,
+    roots: HashMap<(TraceId, u64), usize>,
 }
 
 /// A span is its trace and itself.

@@ -244,7 +244,7 @@ impl RecordedSpan {
     }
 
     /// Number of its request's root in this process, 0 for none.
-    pub(super) fn root(&self) -> u32 {
+    pub(super) fn root(&self) -> u64 {
         self.record.root()
     }
 
