@@ -110,7 +110,7 @@ fn in_closure(stage: &Checked, pieces: &Pieces<'_>, sig: &mut Signature) -> Toke
         let __guard = #begin;
         #late
         let #typed = #call;
-        __guard.end(#judge);
+        __guard.end(|| #judge);
         return #value;
     }
 }
@@ -123,7 +123,7 @@ fn in_place(stage: &Checked, pieces: &Pieces<'_>) -> TokenStream {
         let judge = pieces.judge(&pieces.reference());
         glue! {
             #[allow(unreachable_code)]
-            __guard.end(#judge);
+            __guard.end(|| #judge);
         }
     });
     glue! {

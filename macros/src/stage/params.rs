@@ -78,7 +78,10 @@ fn rebind_typed(index: usize, param: &mut PatType, used: &HashSet<String>) -> To
             .iter()
             .map(|Binding { mutability, ident }| {
                 let allow = allow_underscore(ident);
-                glue!(#attrs #allow let #mutability #ident = #ident;)
+                // Who is named in the attribute is used, whatever the body does.
+                let is_used = used.contains(&ident.unraw().to_string());
+                let uses = is_used.then(|| glue!(#attrs #allow let _ = &#ident;));
+                glue!(#attrs #allow let #mutability #ident = #ident; #uses)
             })
             .collect();
     }

@@ -23,6 +23,7 @@ pub fn forward<T: Send>(
                     return __never;
                 }
                 let req = req;
+                let _ = &req;
                 let __arg_1 = __arg_1;
                 let x = x;
                 #[allow(clippy::diverging_sub_expression)]

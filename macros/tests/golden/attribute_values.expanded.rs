@@ -14,13 +14,15 @@ fn two(req: &Request, n: u32) -> u32 {
     );
     let __value: u32 = ::stagetrace::__private0::call(move || -> u32 {
         let req = req;
+        let _ = &req;
         let n = n;
+        let _ = &n;
         #[allow(clippy::diverging_sub_expression)]
         let __value: u32 = { n };
         #[allow(unreachable_code)] return __value;
     });
     __guard
-        .end({
+        .end(|| {
             ::stagetrace::__private0::record_return(&__STAGETRACE_SITE, &__value);
             ::stagetrace::__private0::judge!(DEFAULT, & __value)
         });
@@ -66,11 +68,12 @@ fn nine(n: u32) {
     );
     let __value: () = ::stagetrace::__private0::call(move || -> () {
         let n = n;
+        let _ = &n;
         #[allow(clippy::diverging_sub_expression)]
         let __value: () = {};
         #[allow(unreachable_code)] return __value;
     });
-    __guard.end(::stagetrace::__private0::judge!(DEFAULT, & __value));
+    __guard.end(|| ::stagetrace::__private0::judge!(DEFAULT, & __value));
     return __value;
 }
 

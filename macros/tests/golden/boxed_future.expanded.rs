@@ -17,6 +17,7 @@ fn forward<'a>(
     let __future = __stage
         .prelude(move || -> Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>> {
             let req = req;
+            let _ = &req;
             #[allow(clippy::diverging_sub_expression)]
             let __value: Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>> = {
                 Box::pin(async move { req.run().await })

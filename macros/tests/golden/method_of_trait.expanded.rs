@@ -18,7 +18,7 @@ impl<T> Engine for Cpu<T> {
             let __value: &mut T = { &mut self.state };
             #[allow(unreachable_code)] return __value;
         });
-        __guard.end(::stagetrace::__private0::judge!(DEFAULT, & __value));
+        __guard.end(|| ::stagetrace::__private0::judge!(DEFAULT, & __value));
         return __value;
     }
     fn later(self, request: Request) -> impl ::core::future::Future<Output = Self> {
@@ -43,6 +43,7 @@ impl<T> Engine for Cpu<T> {
                     }
                     let _ = &self;
                     let request = request;
+                    let _ = &request;
                     #[allow(clippy::diverging_sub_expression)]
                     let __value: Self = { self };
                     #[allow(unreachable_code)] return __value;

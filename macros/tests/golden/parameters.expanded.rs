@@ -22,6 +22,7 @@ fn patterns(
     );
     let __value: () = ::stagetrace::__private0::call(move || -> () {
         let mut req = req;
+        let _ = &req;
         let __arg_1 = __arg_1;
         let Pair { left, .. } = __arg_1;
         let __arg_2 = __arg_2;
@@ -37,7 +38,7 @@ fn patterns(
         let __value: () = {};
         #[allow(unreachable_code)] return __value;
     });
-    __guard.end(::stagetrace::__private0::judge!(DEFAULT, & __value));
+    __guard.end(|| ::stagetrace::__private0::judge!(DEFAULT, & __value));
     return __value;
 }
 

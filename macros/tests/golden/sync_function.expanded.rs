@@ -17,6 +17,7 @@ pub fn forward(req: &Request, steps: u32) -> Result<Latents, Error> {
         Error,
     > {
         let req = req;
+        let _ = &req;
         let mut steps = steps;
         #[allow(clippy::diverging_sub_expression)]
         let __value: Result<Latents, Error> = {
@@ -25,7 +26,7 @@ pub fn forward(req: &Request, steps: u32) -> Result<Latents, Error> {
         };
         #[allow(unreachable_code)] return __value;
     });
-    __guard.end(::stagetrace::__private0::judge!(DEFAULT, & __value));
+    __guard.end(|| ::stagetrace::__private0::judge!(DEFAULT, & __value));
     return __value;
 }
 

@@ -15,7 +15,7 @@ fn check(ok: bool) -> u32 {
         1
     };
     #[allow(unreachable_code)]
-    __guard.end(::stagetrace::__private0::judge!(DEFAULT, & __value));
+    __guard.end(|| ::stagetrace::__private0::judge!(DEFAULT, & __value));
     #[allow(unreachable_code)] return __value;
 }
 

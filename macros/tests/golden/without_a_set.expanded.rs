@@ -19,7 +19,7 @@ fn literal() {
         let __value: () = {};
         #[allow(unreachable_code)] return __value;
     });
-    __guard.end(::stagetrace::__private0::judge!(DEFAULT, & __value));
+    __guard.end(|| ::stagetrace::__private0::judge!(DEFAULT, & __value));
     return __value;
 }
 
@@ -54,6 +54,7 @@ fn constant(req: &Request) -> impl ::core::future::Future<Output = ()> {
         .run(
             async move {
                 let req = req;
+                let _ = &req;
                 #[allow(clippy::diverging_sub_expression)]
                 let __value: () = {};
                 #[allow(unreachable_code)] return __value;

@@ -221,21 +221,16 @@ impl StageGuard {
         StageGuard { slot: SlotRef::NONE, depth, _not_send: PhantomData }
     }
 
-    /// Whether it is recorded.
+    /// Ends the stage; `judge` says how, and is only asked if anything is recorded.
     #[inline(always)]
-    pub fn is_recorded(&self) -> bool {
-        !self.slot.is_none()
-    }
-
-    /// Ends the stage as it was judged.
-    #[inline(always)]
-    pub fn end(self, judged: Judged) {
+    pub fn end(self, judge: impl FnOnce() -> Judged) {
         let guard = ManuallyDrop::new(self);
         if guard.depth == 0 {
             return;
         }
         let local = local::here();
         if !guard.slot.is_none() {
+            let judged = judge();
             if judged.outcome() != Outcome::Ok {
                 write::end_failed(local, guard.slot, &judged);
             } else {
