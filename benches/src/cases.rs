@@ -130,8 +130,7 @@ fn filtered(n: usize) {
 
 fn unsampled(n: usize) {
     let headers = [("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00")];
-    let mut request =
-        Request { trace: TraceState::from_headers(headers), ..Request::default() };
+    let mut request = Request { trace: TraceState::from_headers(headers), ..Request::default() };
     request.begin(None);
     outside(&request, n);
 }

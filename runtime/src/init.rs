@@ -109,6 +109,8 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
             return None;
         }
     };
+    #[cfg(unix)]
+    crate::fork::watch();
     let adopting = Mutex::new(adopt::in_background(settings.output_dir.clone()));
     recorder::install(pool, settings.sampler);
     level::set_process(settings.level);
@@ -175,6 +177,14 @@ impl Drop for TraceGuard {
         {
             complain::error("shutdown", error);
         }
+    }
+}
+
+/// Says that what was started belongs to another process.
+#[cfg(unix)]
+pub(crate) fn cut_off() {
+    if let Some(Started { running: Some(running), .. }) = STARTED.get() {
+        running.stopped.store(true, Ordering::Release);
     }
 }
 

@@ -71,6 +71,8 @@ mod config;
 mod error;
 mod export;
 mod files;
+#[cfg(unix)]
+mod fork;
 mod init;
 mod integrations;
 mod macros;

@@ -12,7 +12,7 @@ const BOUNDARY: &str = "chunk";
 const LEAVES: &[&str] = &["clock", "complain", "config", "error", "files", "sync"];
 /// Put the parts together, and are imported by none of them.
 const TOP: &[&str] =
-    &["lib", "adopt", "init", "integrations", "macros", "private", "run", "testing"];
+    &["lib", "adopt", "fork", "init", "integrations", "macros", "private", "run", "testing"];
 
 /// Whether a module may name another one of the runtime.
 fn may_import(module: &str, other: &str) -> bool {

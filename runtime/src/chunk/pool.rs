@@ -112,6 +112,12 @@ impl Pool {
         Ok(pool)
     }
 
+    /// The memory it lies in.
+    #[cfg(unix)]
+    pub(crate) fn space(&self) -> &Space {
+        &self.space
+    }
+
     /// The clock whose ticks its records hold.
     #[inline]
     pub(crate) fn clock(&self) -> Clock {

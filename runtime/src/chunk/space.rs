@@ -71,6 +71,30 @@ impl Space {
         Ok(())
     }
 
+    /// Replaces a shared mapping by private memory, zeroed, at the same address, and closes the file, so that its lock
+    /// is the parent's alone.
+    ///
+    /// # Safety
+    /// This is the child of a fork, and its only thread.
+    #[cfg(unix)]
+    pub(crate) unsafe fn make_private(&self) {
+        use std::os::fd::AsRawFd;
+        if let Backing::File { file, .. } = &self.backing {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            let len = self.blocks * BLOCK;
+            // SAFETY: the range is our mapping; whoever points into it finds words there as before. Nobody uses the
+            // file in the child: only the collector does, which is not there.
+            unsafe {
+                let mapped = libc::mmap(self.base.as_ptr().cast(), len, access, flags, -1, 0);
+                if mapped == libc::MAP_FAILED {
+                    libc::abort();
+                }
+                libc::close(file.as_raw_fd());
+            }
+        }
+    }
+
     /// The word with this index.
     ///
     /// # Panics

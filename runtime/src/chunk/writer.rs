@@ -76,6 +76,14 @@ impl Writer {
         true
     }
 
+    /// Forgets the chunk without a word; the next reservation finds none.
+    #[cfg(unix)]
+    pub(crate) fn forget(&self) {
+        self.cursor.set(ptr::null());
+        self.limit.set(ptr::null());
+        self.head.set(ptr::null());
+    }
+
     /// Hands the chunk over, if there is one; the next reservation finds none.
     pub(crate) fn close(&self, pool: &Pool) {
         let head = self.head.replace(ptr::null());

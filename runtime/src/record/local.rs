@@ -277,6 +277,13 @@ impl Local {
         local
     }
 
+    /// Leaves the recorder to whom it belongs: after a fork, to the parent.
+    #[cfg(unix)]
+    pub(crate) fn forget_recorder(&self) {
+        self.writer.forget();
+        self.pool.set(None);
+    }
+
     /// Hands over the chunk and gives back what is kept.
     pub(crate) fn close(&self) {
         if let Some(pool) = self.pool.get() {

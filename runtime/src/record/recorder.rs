@@ -9,7 +9,7 @@ use crate::config::Sampler;
 use crate::stage::{Site, level};
 use stagetrace_wire::context::TraceFlags;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 static RECORDER: OnceLock<Recorder> = OnceLock::new();
 
@@ -43,7 +43,17 @@ pub(crate) fn install(pool: &'static Pool, sampler: Sampler) -> bool {
 
 /// The process's recorder, if there is one.
 pub(crate) fn pool() -> Option<&'static Pool> {
-    RECORDER.get().map(|recorder| recorder.pool)
+    let recorder = RECORDER.get().filter(|_| !CUT_OFF.load(Ordering::Relaxed))?;
+    Some(recorder.pool)
+}
+
+/// Whether this is the child of a fork, whose recorder is its parent's.
+static CUT_OFF: AtomicBool = AtomicBool::new(false);
+
+/// Says that the recorder is another process's.
+#[cfg(unix)]
+pub(crate) fn cut_off() {
+    CUT_OFF.store(true, Ordering::Relaxed);
 }
 
 fn samples(trace: [u64; 2], parent: Option<bool>) -> bool {
