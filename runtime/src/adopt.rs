@@ -53,8 +53,8 @@ fn adopt(path: &Path) -> Result<Option<Recovered>, RecoverError> {
     let recording = match Recording::open(path) {
         Err(ReadError::Unfinished) => {
             // Its process died before it had written anything.
-            let is_dead = File::open(path).is_ok_and(|file| file.try_lock().is_ok());
-            if is_dead {
+            let is_dead = |file: File| file.try_lock().is_ok_and(|()| file.unlock().is_ok());
+            if File::open(path).is_ok_and(is_dead) {
                 let _ = fs::remove_file(path);
             }
             return Ok(None);

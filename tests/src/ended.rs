@@ -1,13 +1,14 @@
 //! Processes of the program `exits` that end, one way or another, and what they leave.
 
-use crate::{Spans, command, finish};
-use stagetrace_wire::recording::recover::{Recovered, Remove, recover};
+use crate::{Spans, command, finish, until};
+use stagetrace_wire::recording::recover::{RecoverError, Recovered, Remove, recover};
 use stagetrace_wire::span::{Span, Value};
 use std::collections::HashSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
 
 /// A process that has ended.
@@ -84,7 +85,12 @@ impl Ended {
 
     /// Brings back what the files do not have yet, and reads all.
     pub fn recovered(&self) -> (Recovered, Spans) {
-        let recovered = recover(self.recording(), self.run_dir(), Remove::No);
+        let mut recovered = Err(RecoverError::InUse);
+        // A process that another test is just starting may hold the lock until it is itself.
+        until(Duration::from_secs(5), || {
+            recovered = recover(self.recording(), self.run_dir(), Remove::No);
+            !matches!(recovered, Err(RecoverError::InUse))
+        });
         let recovered = recovered.expect("a dead process's recording can be read");
         assert!(recovered.damage.is_none(), "{:?}", recovered.damage);
         (recovered, Spans::of_killed(self.dir.path()))

@@ -164,8 +164,9 @@ fn details_that_find_no_room_are_counted_and_their_span_is_exported() {
         let trace = start_with(|config| config.memory_limit(1 << 20));
         let span = span!("talkative");
         span.in_scope(|| {
-            for _ in 0..40_000 {
-                event!("said", "text" = "x".repeat(100));
+            let text = "x".repeat(2000);
+            for _ in 0..60_000 {
+                event!("said", "text" = &*text);
             }
             event!(
                 "too large",

@@ -117,7 +117,8 @@ pub fn recover(
         Err(TryLockError::WouldBlock) => return Err(RecoverError::InUse),
         Err(TryLockError::Error(error)) => return Err(RecoverError::Unknown { error }),
     }
-    let recording = Recording::of_dead(path, &file, len)?;
+    let file = Locked(file);
+    let recording = Recording::of_dead(path, &file.0, len)?;
     let mut recovered = Recovered::default();
     if recording.state() == State::Closed && !recording.has_span_blocks() {
         return Ok(recovered);
@@ -142,9 +143,19 @@ pub fn recover(
         remove_recording(path, run_dir, &recording)?;
         recovered.removed = true;
     }
-    // The lock goes with the file: until here nobody else recovers the same recording.
+    // Until here nobody else recovers the same recording.
     drop(file);
     Ok(recovered)
+}
+
+/// A file whose lock we hold. Closing it is not enough: a process that is just being forked has it too.
+struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // Closing, which follows, is the second try.
+        let _ = self.0.unlock();
+    }
 }
 
 /// The spans that are only in the recording.
