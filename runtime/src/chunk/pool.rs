@@ -484,10 +484,13 @@ mod tests {
         let pool = pool(3);
         let chunks: Vec<_> = std::iter::from_fn(|| pool.take_chunk(false, 64)).take(9).collect();
         assert_eq!(chunks.len(), 2);
+        let sequence = || chunks[0][chunk::SEQUENCE].load(Ordering::Relaxed);
+        let before = sequence();
         pool.recycle(chunks[0]);
         let again = pool.take_chunk(false, 64).unwrap();
         assert_eq!(again.as_ptr(), chunks[0].as_ptr());
-        assert_eq!(again[chunk::SEQUENCE].load(Ordering::Relaxed), 2);
+        assert_eq!(sequence(), before + 2, "even, and not what readers of the last use saw");
+        assert!(before.is_multiple_of(2));
     }
 
     #[test]
