@@ -8,7 +8,7 @@ use crate::run;
 use stagetrace_wire::recording::layout::BLOCK;
 use stagetrace_wire::recording::read::{ReadError, Recording};
 use stagetrace_wire::recording::recover::{RecoverError, Recovered, Remove, recover};
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
@@ -26,9 +26,10 @@ const MAPPED: u64 = (crate::chunk::STEP_BLOCKS * BLOCK) as u64;
 /// Starts adopting in the background. `None` if there is no thread for it; then the next start will do it.
 pub(crate) fn in_background(output_dir: PathBuf) -> Option<JoinHandle<()>> {
     let adopt = move || {
-        for path in candidates(&output_dir).into_iter().take(MOST) {
+        for candidate in candidates(&output_dir).into_iter().take(MOST) {
+            let path = &candidate.path;
             // Living processes, and those that closed their recordings, are nothing to speak of.
-            match adopt(&path) {
+            match adopt(&candidate) {
                 Ok(Some(Recovered { ended, open, file: Some(file), .. })) if ended + open > 0 => {
                     complain::info(format_args!(
                         "recovered {ended} spans and {open} open ones of a dead process into {}",
@@ -49,7 +50,7 @@ pub(crate) fn in_background(output_dir: PathBuf) -> Option<JoinHandle<()>> {
 }
 
 /// `None` if its process lives.
-fn adopt(path: &Path) -> Result<Option<Recovered>, RecoverError> {
+fn adopt(Candidate { path, run_dir }: &Candidate) -> Result<Option<Recovered>, RecoverError> {
     let recording = match Recording::open(path) {
         Err(ReadError::Unfinished) => {
             // Its process died before it had written anything.
@@ -61,47 +62,79 @@ fn adopt(path: &Path) -> Result<Option<Recovered>, RecoverError> {
         }
         recording => recording?,
     };
-    let run_dir = recording.identity().run_dir.clone();
-    let (Some(false), Some(run_dir)) = (recording.is_alive(), run_dir) else { return Ok(None) };
+    let run_dir = run_dir.clone().or_else(|| recording.identity().run_dir.clone());
+    // Without its directory the run is of another file system, a container's perhaps, or was thrown away.
+    let Some(run_dir) = run_dir.filter(|dir| dir.is_dir()) else { return Ok(None) };
+    if recording.is_alive() != Some(false) {
+        return Ok(None);
+    }
     drop(recording);
-    // If it cannot be made, what follows says so.
-    let _ = fs::create_dir_all(&run_dir);
     recover(path, &run_dir, Remove::Yes).map(Some)
 }
 
-/// Recordings in shared memory, and mapped ones below the output directory.
-fn candidates(output_dir: &Path) -> Vec<PathBuf> {
+/// A recording that may be that of a dead process.
+struct Candidate {
+    path: PathBuf,
+    /// Where its run is; what the recording itself says if it lies elsewhere.
+    run_dir: Option<PathBuf>,
+}
+
+/// Recordings in shared memory, where nobody but this user can put any, and mapped ones below the output directory.
+fn candidates(output_dir: &Path) -> Vec<Candidate> {
     let mut found = Vec::new();
-    for dir in run::shared_memory_dir().iter().map(PathBuf::as_path).chain([output_dir]) {
-        // What cannot be listed holds nothing that we could adopt.
-        let _ = recordings_below(dir, &mut found);
+    // What cannot be listed holds nothing that we could adopt.
+    if let Some(own) = run::shared_memory_dir().filter(|dir| run::is_ours_alone(dir)) {
+        let _ = runs_below(&own, &mut |run| {
+            if run::is_ours_alone(run) {
+                let before = found.len();
+                let add = |path| found.push(Candidate { path, run_dir: None });
+                let is_empty = recordings_in(run, add)? == 0;
+                if is_empty && before == found.len() && is_abandoned(run) {
+                    // Of a process that died between its directory and its recording. Fails if it is not empty.
+                    let _ = fs::remove_dir(run);
+                }
+            }
+            Ok(())
+        });
     }
+    let _ = runs_below(output_dir, &mut |run| {
+        let add = |path| found.push(Candidate { path, run_dir: Some(run.to_owned()) });
+        recordings_in(run, add).map(drop)
+    });
     found
 }
 
-fn recordings_below(dir: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+fn runs_below(dir: &Path, with: &mut dyn FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
     for run in fs::read_dir(dir)? {
         let run = run?;
-        if !run.file_type()?.is_dir() {
-            continue;
-        }
-        let mut is_empty = true;
-        for file in fs::read_dir(run.path())?.flatten() {
-            is_empty = false;
-            let path = file.path();
-            // A closed recording is small.
-            let is_mapped =
-                file.metadata().is_ok_and(|file| file.is_file() && file.len() >= MAPPED);
-            if is_mapped && path.extension().is_some_and(|extension| extension == "recording") {
-                found.push(path);
-            }
-        }
-        let age =
-            run.metadata().and_then(|run| run.modified()).ok().and_then(|at| at.elapsed().ok());
-        if is_empty && age.is_some_and(|age| age > ABANDONED) {
-            // Of a process that died between its directory and its recording. Fails if it is not empty after all.
-            let _ = fs::remove_dir(run.path());
+        if run.file_type()?.is_dir() {
+            // One that cannot be listed keeps nobody from the others.
+            let _ = with(&run.path());
         }
     }
     Ok(())
+}
+
+/// Hands over the mapped recordings of this user; gives how many files there are of any kind.
+fn recordings_in(run: &Path, mut found: impl FnMut(PathBuf)) -> io::Result<usize> {
+    let mut files = 0;
+    for file in fs::read_dir(run)?.flatten() {
+        files += 1;
+        let path = file.path();
+        // A closed recording is small, and a link leads to one that is found where it lies.
+        let is_mapped =
+            |file: Metadata| file.is_file() && file.len() >= MAPPED && run::is_ours(&file);
+        if path.extension().is_some_and(|extension| extension == "recording")
+            && file.metadata().is_ok_and(is_mapped)
+        {
+            found(path);
+        }
+    }
+    Ok(files)
+}
+
+fn is_abandoned(run: &Path) -> bool {
+    let modified = fs::metadata(run).and_then(|run| run.modified());
+    let age = modified.ok().and_then(|at| at.elapsed().ok());
+    age.is_some_and(|age| age > ABANDONED)
 }

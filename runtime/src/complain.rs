@@ -3,6 +3,7 @@
 use crate::config::LogLevel;
 use std::collections::HashSet;
 use std::fmt;
+use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 static SPEAKER: Mutex<Option<Speaker>> = Mutex::new(None);
@@ -37,19 +38,23 @@ pub(crate) fn error(subject: &str, what: impl fmt::Display) {
 }
 
 fn say(severity: LogLevel, subject: &str, what: impl fmt::Display) {
+    if !is_news(severity, subject) {
+        return;
+    }
+    let word = match severity {
+        LogLevel::Error => "error: ",
+        LogLevel::Warn => "warning: ",
+        _ => "",
+    };
+    let line = format!("stagetrace: {word}{what}\n");
+    // Nothing is held meanwhile: whoever reads standard error may be slow. That it is closed is no reason to fail.
+    let _ = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// Whether it is severe enough, and is said for the first time.
+fn is_news(severity: LogLevel, subject: &str) -> bool {
     let mut speaker = SPEAKER.lock().unwrap_or_else(PoisonError::into_inner);
     let speaker =
         speaker.get_or_insert_with(|| Speaker { level: LogLevel::default(), said: HashSet::new() });
-    if speaker.level >= severity && speaker.said.insert(subject.to_owned()) {
-        let word = match severity {
-            LogLevel::Error => "error: ",
-            LogLevel::Warn => "warning: ",
-            _ => "",
-        };
-        // A closed standard error is no reason to fail.
-        let _ = std::io::Write::write_fmt(
-            &mut std::io::stderr().lock(),
-            format_args!("stagetrace: {word}{what}\n"),
-        );
-    }
+    speaker.level >= severity && speaker.said.insert(subject.to_owned())
 }

@@ -199,11 +199,14 @@ fn stop(within: Duration) -> Result<Stats, FlushError> {
         return Err(FlushError::NotRunning);
     }
     level::set_process(0);
-    let deadline = Instant::now() + within;
+    let deadline = deadline(within);
     let flushed = running.collector.stop(deadline);
     let flushed = flushed.ok_or(FlushError::Deadline(within))?;
     running.finish_adopting(deadline);
-    if let Err(error) = running.place.close(&running.pool.closed_image()) {
+    // Else the recording stays, and what only it holds is recovered by the next process.
+    if flushed.is_safe
+        && let Err(error) = running.place.close(&running.pool.closed_image())
+    {
         complain::warn("close", format_args!("cannot close the recording: {error}"));
     }
     outcome(flushed)
@@ -221,8 +224,14 @@ impl Running {
     }
 }
 
+/// When that much time will have passed; in a year if that is beyond what can be told.
+fn deadline(within: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+    Instant::now() + within.min(YEAR)
+}
+
 fn outcome(flushed: Flushed) -> Result<Stats, FlushError> {
-    let Flushed { stats, failures } = flushed;
+    let Flushed { stats, failures, .. } = flushed;
     if failures.is_empty() { Ok(stats) } else { Err(FlushError::Sinks(failures)) }
 }
 
@@ -233,7 +242,7 @@ fn outcome(flushed: Flushed) -> Result<Stats, FlushError> {
 /// If `within` passed first, if a sink failed, or if tracing is not running.
 pub fn flush(within: Duration) -> Result<Stats, FlushError> {
     let running = running().ok_or(FlushError::NotRunning)?;
-    let flushed = running.collector.flush(Instant::now() + within);
+    let flushed = running.collector.flush(deadline(within));
     outcome(flushed.ok_or(FlushError::Deadline(within))?)
 }
 

@@ -71,24 +71,28 @@ impl Place {
             Mapping::Auto if std::process::id() == 1 => vec![Mapping::RunDir],
             Mapping::Auto => vec![Mapping::Shm, Mapping::RunDir],
         };
+        let mut failure = None;
         for mapping in wanted {
             let mapped = match mapping {
                 Mapping::Shm => self.map_in_shm(settings),
                 _ => self.map_in_run_dir(settings),
             };
-            match mapped {
-                Ok(space) => return space,
-                Err(error) if settings.mapping == mapping => {
-                    complain::warn("mapping", format_args!("cannot map the recording: {error}"));
+            match (mapped, failure.take()) {
+                (Ok(space), Some(error)) if settings.mapping == Mapping::Shm => {
+                    let what = "cannot map the recording in shared memory";
+                    complain::warn(
+                        "mapping",
+                        format_args!("{what}: {error}; the run's directory serves"),
+                    );
+                    return space;
                 }
-                Err(_) => {}
+                (Ok(space), _) => return space,
+                (Err(error), _) => failure = Some(error),
             }
         }
-        if self.dir.is_some() {
-            complain::warn(
-                "memory",
-                "recording in plain memory: a kill loses what is not exported",
-            );
+        if let (Some(error), true) = (failure, self.dir.is_some()) {
+            let what = "recording in plain memory: a kill loses what is not exported";
+            complain::warn("mapping", format_args!("cannot map the recording: {error}; {what}"));
         }
         in_memory(settings)
     }
@@ -107,7 +111,7 @@ impl Place {
         let dir = own.join(self.run_id.as_str());
         DirBuilder::new().mode(0o700).recursive(true).create(&dir)?;
         for made in [&own, &dir] {
-            if !is_ours_alone(made)? {
+            if !is_ours_alone(made) {
                 let problem = format!("{} is not ours alone", made.display());
                 return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
             }
@@ -161,12 +165,29 @@ pub(crate) fn shared_memory_dir() -> Option<PathBuf> {
 }
 
 /// Whether a directory belongs to this user and nobody else may look into it.
-#[cfg(target_os = "linux")]
-fn is_ours_alone(dir: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-    let metadata = fs::symlink_metadata(dir)?;
-    let uid = rustix::process::geteuid().as_raw();
-    Ok(metadata.is_dir() && metadata.uid() == uid && metadata.mode() & 0o077 == 0)
+pub(crate) fn is_ours_alone(dir: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let is_private = |dir: &fs::Metadata| dir.is_dir() && dir.mode() & 0o077 == 0;
+        fs::symlink_metadata(dir).is_ok_and(|dir| is_private(&dir) && is_ours(&dir))
+    }
+    #[cfg(not(unix))]
+    {
+        dir.is_dir()
+    }
+}
+
+/// Whether a file belongs to this user.
+pub(crate) fn is_ours(file: &fs::Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::MetadataExt::uid(file) == rustix::process::geteuid().as_raw()
+    }
+    #[cfg(not(unix))]
+    {
+        file.is_file()
+    }
 }
 
 /// Writes the pages that hold something, and leaves holes for the others.

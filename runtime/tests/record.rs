@@ -345,3 +345,55 @@ fn an_unsampled_parent_records_nothing_and_is_passed_on() {
     assert!(traceparent.starts_with("00-0af7651916cd43dd8448eb211c80319c-"), "{traceparent}");
     assert!(traceparent.ends_with("-00"), "{traceparent}");
 }
+
+/// A result that cannot be judged.
+struct Unjudgeable;
+
+impl stagetrace::StageOutcome for Unjudgeable {
+    type Error = std::convert::Infallible;
+    fn failure(&self, _: bool) -> Option<stagetrace::Failure<'_, Self::Error>> {
+        panic!("no verdict")
+    }
+}
+
+#[test]
+fn a_panic_in_the_judge_ends_the_stage_as_a_panic() {
+    #[stage(Pipeline::Dispatch)]
+    fn unjudgeable() -> Unjudgeable {
+        Unjudgeable
+    }
+    let captured = capture(|| {
+        assert!(std::panic::catch_unwind(unjudgeable).is_err());
+        let by_hand = span!("by hand");
+        let end = std::panic::AssertUnwindSafe(|| by_hand.end(&Unjudgeable));
+        assert!(std::panic::catch_unwind(end).is_err());
+        assert_eq!(current(), Position::NULL);
+    });
+    let tree = captured.tree(&["error.type"]);
+    assert_eq!(tree, "dispatch error.type=panic\nby hand error.type=panic\n");
+}
+
+#[test]
+fn a_guard_that_is_dropped_inside_a_poll_leaves_nothing_current() {
+    let captured = capture(|| {
+        let parent = span!("parent");
+        let attached = attach(parent.position());
+        let future = async move { drop(attached) };
+        assert!(poll_once(future.in_span(span!("outer"))).is_ready());
+        assert_eq!(current(), Position::NULL);
+    });
+    assert_eq!(captured.tree(&[]), "parent\n  outer\n");
+}
+
+#[test]
+fn what_is_said_of_a_span_that_has_ended_does_not_show_in_the_next_capture() {
+    let late = || {
+        let position = span!("first").position();
+        let _attached = attach(position);
+        event!("too late");
+    };
+    assert_eq!(capture(late).tree(&[]), "first\n");
+    for _ in 0..20 {
+        assert_eq!(capture(|| drop(span!("second"))).tree(&[]), "second\n");
+    }
+}

@@ -265,3 +265,16 @@ fn a_clean_end_removes_the_recording_in_shared_memory() {
     let shared = Path::new("/dev/shm").join(format!("stagetrace-{uid}")).join(run_id);
     assert!(!shared.exists(), "{}", shared.display());
 }
+
+#[test]
+fn a_flush_may_take_for_ever() {
+    let spans = alone(|| {
+        let trace = start();
+        serve("a", 0);
+        stagetrace::flush(Duration::MAX).unwrap();
+        trace.shutdown(Duration::MAX).unwrap();
+    })
+    .run()
+    .spans();
+    assert_eq!(spans.len(), 4);
+}

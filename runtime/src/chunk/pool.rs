@@ -230,6 +230,11 @@ impl Pool {
         }
     }
 
+    /// Bytes that it may grow to.
+    pub(crate) fn limit(&self) -> usize {
+        self.space.blocks() * BLOCK
+    }
+
     /// Whether little is free and no more can be provided.
     pub(crate) fn is_short(&self) -> bool {
         self.free_large.load(Ordering::Relaxed) < LOW && self.blocks() >= self.space.blocks()

@@ -140,13 +140,23 @@ impl Hand {
         shelf.put(links, first);
     }
 
-    /// Puts everything on the shelf.
+    /// Puts everything on the shelf, in batches.
     #[cold]
     pub(crate) fn empty(&self, links: &impl Links, shelf: &Shelf) {
-        if let Some(first) = self.first.replace(0).checked_sub(1) {
+        let mut rest = self.first.replace(0);
+        self.count.set(0);
+        while let Some(first) = rest.checked_sub(1) {
+            let mut last = first;
+            for _ in 1..BATCH {
+                match links.link(last).load(Ordering::Relaxed) & LOW {
+                    0 => break,
+                    next => last = (next - 1) as u32,
+                }
+            }
+            rest = (links.link(last).load(Ordering::Relaxed) & LOW) as u32;
+            links.link(last).store(0, Ordering::Relaxed);
             shelf.put(links, first);
         }
-        self.count.set(0);
     }
 }
 

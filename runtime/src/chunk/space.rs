@@ -80,7 +80,9 @@ impl Space {
     pub(crate) unsafe fn make_private(&self) {
         use std::os::fd::AsRawFd;
         if let Backing::File { file, .. } = &self.backing {
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+            // Without a promise of memory, so that a `fork` before an `exec` costs nothing.
+            let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            let flags = private | libc::MAP_FIXED;
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let len = self.blocks * BLOCK;
             // SAFETY: the range is our mapping; whoever points into it finds words there as before. Nobody uses the

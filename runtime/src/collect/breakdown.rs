@@ -29,7 +29,7 @@ impl Breakdowns {
         match of_root.times.iter_mut().find(|time| time.stage == stage) {
             Some(time) => {
                 time.count += 1;
-                time.ns += ns;
+                time.ns = time.ns.saturating_add(ns);
             }
             None => of_root.times.push(StageTime { stage, count: 1, ns }),
         }

@@ -30,8 +30,15 @@ pub(crate) struct Taken {
     pub(crate) details: Vec<Detail>,
     pub(crate) dropped_events: u32,
     pub(crate) dropped_links: u32,
-    /// Pages of the chunks that may now go, as far as this span is concerned.
-    pub(crate) pages: Vec<u32>,
+    /// The chunks that may now go, as far as this span is concerned.
+    pub(crate) pins: Vec<Pin>,
+}
+
+/// A chunk in one of its uses: its page, and how often it had been recycled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pin {
+    pub(crate) page: u32,
+    pub(crate) epoch: u32,
 }
 
 #[derive(Debug, Default)]
@@ -41,8 +48,8 @@ struct OfSpan {
     events: usize,
     links: usize,
     details: Vec<Detail>,
-    /// Pages of the chunks that hold its details, each once in a row.
-    pages: Vec<u32>,
+    /// The chunks that hold its details, each once in a row.
+    pins: Vec<Pin>,
 }
 
 impl Details {
@@ -51,8 +58,8 @@ impl Details {
         Details { of_spans: HashMap::new(), limits, words: 0, orphaned: 0 }
     }
 
-    /// Takes a side record of `size` words from the chunk at `page`. Whether the chunk must stay for it from now on.
-    pub(crate) fn add(&mut self, record: &[AtomicU64], size: usize, page: u32, sweep: u64) -> bool {
+    /// Takes a side record of `size` words from this chunk. Whether the chunk must stay for it from now on.
+    pub(crate) fn add(&mut self, record: &[AtomicU64], size: usize, pin: Pin, sweep: u64) -> bool {
         let word = |at: usize| record[at].load(Ordering::Relaxed);
         let of_span = self.of_spans.entry(word(slot::SPAN)).or_default();
         of_span.seen += 1;
@@ -70,9 +77,9 @@ impl Details {
         let words: Box<[u64]> = (slot::WORDS..size).map(word).collect();
         self.words += words.len();
         of_span.details.push(Detail { kind, ticks: word(slot::BEGIN), words });
-        let is_new = of_span.pages.last() != Some(&page);
+        let is_new = of_span.pins.last() != Some(&pin);
         if is_new {
-            of_span.pages.push(page);
+            of_span.pins.push(pin);
         }
         is_new
     }
@@ -91,16 +98,16 @@ impl Details {
             dropped_events: (of_span.events - kept(side::EVENT)) as u32,
             dropped_links: (of_span.links - kept(side::LINK)) as u32,
             details: of_span.details,
-            pages: of_span.pages,
+            pins: of_span.pins,
         }
     }
 
-    /// Throws away the details of spans that nobody has touched for long, if they take too much room. Gives the pages
+    /// Throws away the details of spans that nobody has touched for long, if they take too much room. Gives the chunks
     /// that held them.
-    pub(crate) fn forget_old(&mut self, sweep: u64) -> Vec<u32> {
-        let mut pages = Vec::new();
+    pub(crate) fn forget_old(&mut self, sweep: u64) -> Vec<Pin> {
+        let mut pins = Vec::new();
         if self.words < MAX_WORDS / 2 && self.of_spans.len() < MAX_SPANS {
-            return pages;
+            return pins;
         }
         let (words, orphaned) = (&mut self.words, &mut self.orphaned);
         self.of_spans.retain(|_, of_span| {
@@ -108,10 +115,10 @@ impl Details {
             if !keep {
                 *orphaned += of_span.details.len() as u64;
                 *words -= of_span.details.iter().map(|d| d.words.len()).sum::<usize>();
-                pages.append(&mut of_span.pages);
+                pins.append(&mut of_span.pins);
             }
             keep
         });
-        pages
+        pins
     }
 }

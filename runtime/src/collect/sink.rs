@@ -24,6 +24,14 @@ pub(crate) trait Sink: Send {
     /// Gives up the batch at hand, which could not be let go for too long; its spans count as failed.
     fn abandon(&mut self);
 
+    /// A flush begins: what failed is tried again at once.
+    fn hurry(&mut self) {}
+
+    /// Bytes that wait in it for being let go.
+    fn backlog(&self) -> usize {
+        0
+    }
+
     /// Asks it to get all out of the process that was let go before; with `last`, to close then. Does not wait.
     fn begin_flush(&mut self, _deadline: Instant, _last: bool) {}
 

@@ -4,7 +4,7 @@
 //! is exported at once, but for two kinds that wait: a request's root, one full sweep, so that the stages that ended
 //! before it are in its breakdown; and a span with side records, until they were seen.
 
-use super::details::Details;
+use super::details::{Details, Pin};
 use super::view::{Record, SpanView};
 use crate::chunk::{Hand, Pool};
 use crate::collect::breakdown::Breakdowns;
@@ -52,6 +52,15 @@ struct Chunk {
     unsafe_spans: u32,
     /// Spans not yet exported of which it holds details. A difference while the chunk is looked at.
     wanted: i32,
+    /// How often it was recycled: what is wanted of an earlier use is not of this one.
+    epoch: u32,
+}
+
+impl Chunk {
+    /// Nothing seen yet of its use after so many.
+    fn of(epoch: u32) -> Chunk {
+        Chunk { epoch, ..Chunk::default() }
+    }
 }
 
 /// A span that waits, copied out.
@@ -118,8 +127,8 @@ impl Sweep {
         self.release_waiting(&mut out);
         if self.count.is_multiple_of(256) {
             self.breakdowns.forget_dead(self.count);
-            let pages = self.details.forget_old(self.count);
-            self.let_go(&pages);
+            let pins = self.details.forget_old(self.count);
+            self.let_go(&pins);
         }
         news
     }
@@ -132,7 +141,8 @@ impl Sweep {
             return 0;
         }
         let tail = words[chunk::TAIL].load(Ordering::Acquire) as usize;
-        let mut known = std::mem::take(&mut self.chunks[page]);
+        let epoch = self.chunks[page].epoch;
+        let mut known = std::mem::replace(&mut self.chunks[page], Chunk::of(epoch));
         known.cursor = known.cursor.max(chunk::HEAD);
         let place = |offset: usize| Place { page: page as u32, offset: offset as u32 };
         let mut news = 0;
@@ -160,7 +170,8 @@ impl Sweep {
             known.cursor += size;
             news += 1;
             if (meta >> 56) as u8 & slot::SIDE != 0 {
-                if self.details.add(record, size / 8, page as u32, self.count) {
+                let pin = Pin { page: page as u32, epoch: known.epoch };
+                if self.details.add(record, size / 8, pin, self.count) {
                     known.wanted += 1;
                 }
             } else if record[slot::END].load(Ordering::Acquire) == 0 {
@@ -173,6 +184,7 @@ impl Sweep {
         // `take` counts down what was discarded, in the place that was put aside.
         known.unsafe_spans -= std::mem::take(&mut self.chunks[page].unsafe_spans);
         known.wanted += self.chunks[page].wanted;
+        debug_assert!(known.wanted >= 0, "more is let go than was wanted");
         self.chunks[page] = known;
         news
     }
@@ -192,7 +204,7 @@ impl Sweep {
         if record.word(slot::LIFE) & slot::DISCARDED != 0 {
             self.discarded += 1;
             let taken = self.details.take(record.word(slot::SPAN));
-            self.let_go(&taken.pages);
+            self.let_go(&taken.pins);
             if let Some(chunk) = self.chunks.get_mut(place.page as usize) {
                 chunk.unsafe_spans += 1;
             }
@@ -240,7 +252,7 @@ impl Sweep {
         let ids = TraceId::from_u128(u128::from(upper) << 64 | u128::from(lower))
             .zip(SpanId::from_u64(record.word(slot::SPAN)));
         let taken = self.details.take(record.word(slot::SPAN));
-        self.let_go(&taken.pages);
+        self.let_go(&taken.pins);
         let breakdown = match record.flag(slot::ROOT) {
             true => self.breakdowns.take(record.root(), record.trace()),
             false => Vec::new(),
@@ -327,6 +339,7 @@ impl Sweep {
     }
 
     fn recycle(&mut self) {
+        let (mut held, most) = (0, self.pool.limit() / 4);
         for block in 1..self.pool.blocks() {
             let words = self.pool.block(block);
             let kind = words[chunk::KIND].load(Ordering::Acquire);
@@ -341,11 +354,12 @@ impl Sweep {
                 };
                 let full = words[chunk::STATE].load(Ordering::Acquire) == chunk::FULL;
                 let read = known.cursor as u64 == words[chunk::TAIL].load(Ordering::Acquire);
-                // Details of open spans stay where a kill leaves them, unless the room is needed.
-                let wanted = known.wanted > 0 && !self.pool.is_short();
-                let done = known.open.is_empty() && known.unsafe_spans == 0;
-                if full && read && done && !wanted {
-                    *known = Chunk::default();
+                let done = full && read && known.open.is_empty() && known.unsafe_spans == 0;
+                // Details of spans that are not exported stay where a kill leaves them, in a quarter of the room.
+                if done && known.wanted > 0 && held + size <= most {
+                    held += size;
+                } else if done {
+                    *known = Chunk::of(known.epoch + 1);
                     self.pool.recycle(words);
                 }
             }
@@ -353,12 +367,32 @@ impl Sweep {
     }
 
     /// Says that a span no longer needs the details in these chunks.
-    fn let_go(&mut self, pages: &[u32]) {
-        for page in pages {
-            if let Some(chunk) = self.chunks.get_mut(*page as usize) {
+    fn let_go(&mut self, pins: &[Pin]) {
+        for pin in pins {
+            if let Some(chunk) = self.chunks.get_mut(pin.page as usize)
+                && chunk.epoch == pin.epoch
+            {
                 chunk.wanted -= 1;
             }
         }
+    }
+
+    /// Recycles everything that no open span is in; nothing more will be exported.
+    pub(crate) fn let_all_go(&mut self) {
+        for chunk in &mut self.chunks {
+            chunk.wanted = 0;
+        }
+        self.acknowledge(false);
+    }
+
+    /// Whether no thread has a chunk or a span in the pool.
+    pub(crate) fn is_empty(&self) -> bool {
+        let is_free = |page: usize| {
+            let (block, at) = (page / PAGES, page % PAGES * (SMALL_CHUNK / 8));
+            self.pool.block(block)[at + chunk::STATE].load(Ordering::Acquire) == chunk::FREE
+        };
+        let used = |(page, chunk): (usize, &Chunk)| chunk.cursor > 0 && !is_free(page);
+        self.open() == 0 && !self.chunks.iter().enumerate().any(used)
     }
 
     /// Spans that have ended and wait in the collector.

@@ -25,7 +25,9 @@ const CALM: Duration = Duration::from_millis(50);
 const IDLE: Duration = Duration::from_secs(1);
 /// Blocks that shall be free after each walk.
 const RESERVE: u32 = 8;
-/// How long a batch that cannot be let go is tried again.
+/// Bytes that may wait in a sink that cannot let them go.
+const BACKLOG: usize = 64 << 20;
+/// How long a batch that cannot be let go is tried again at least.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// After so many rounds of a flush everything that ended before it has been handed out, if only at its deadline.
 const ROUNDS: u32 = 4;
@@ -52,6 +54,8 @@ enum Message {
 pub(crate) struct Flushed {
     pub(crate) stats: Stats,
     pub(crate) failures: Vec<SinkError>,
+    /// Nothing that ended is in the recording alone.
+    pub(crate) is_safe: bool,
 }
 
 impl Collector {
@@ -162,7 +166,9 @@ impl Worker {
                 Ok(Message::Stop { deadline, reply }) => {
                     self.losses.is_last();
                     let flushed = self.flush(deadline, true);
-                    self.pool.header(header::STATE).store(header::CLOSED, Ordering::Release);
+                    if flushed.is_safe {
+                        self.pool.header(header::STATE).store(header::CLOSED, Ordering::Release);
+                    }
                     drop(self);
                     let _ = reply.send(flushed);
                     return;
@@ -202,18 +208,19 @@ impl Worker {
 
     fn walk(&mut self) -> usize {
         let Worker { sweep, anchors, sinks, handed, panics, pool, .. } = self;
+        let mut failed = vec![false; sinks.len()];
         sweep.walk(anchors.timeline(), &mut |span| {
             *handed += 1;
             if handed.is_multiple_of(1024) {
                 // A long walk must not starve the callers; an error is reported at the end of the turn.
                 let _ = pool.grow_to_reserve(RESERVE);
             }
-            for sink in &mut *sinks {
+            for (sink, failed) in sinks.iter_mut().zip(&mut failed) {
                 let add = AssertUnwindSafe(|| {
                     sink.add(span);
-                    if sink.is_full() {
+                    if sink.is_full() && !*failed {
                         // An error stays in the sink, and comes again at the end of the turn.
-                        let _ = sink.commit();
+                        *failed = sink.commit().is_err();
                     }
                 });
                 if catch_unwind(add).is_err() {
@@ -234,7 +241,9 @@ impl Worker {
                 Err(error) => {
                     complain::warn(error.sink, &error);
                     let since = *self.stuck_since.get_or_insert_with(Instant::now);
-                    if since.elapsed() > PATIENCE {
+                    // As long as there is room the recording keeps what cannot be written.
+                    let needs_room = self.pool.is_short() || sink.backlog() > BACKLOG;
+                    if needs_room && since.elapsed() > PATIENCE {
                         sink.abandon();
                     } else {
                         stuck = true;
@@ -284,6 +293,7 @@ impl Worker {
     /// Everything that ended before is handed out within a few walks from now; then the sinks are waited for, while
     /// the walks go on, so that a slow one holds up nobody.
     fn flush(&mut self, deadline: Instant, last: bool) -> Flushed {
+        self.sinks.iter_mut().for_each(|sink| sink.hurry());
         let mut rounds = 0;
         let mut asked = false;
         loop {
@@ -296,7 +306,9 @@ impl Worker {
                 self.sinks.iter_mut().for_each(|sink| sink.begin_flush(deadline, last));
                 asked = true;
             }
-            let waits = self.stuck_since.is_some() || self.sinks.iter().any(|s| s.is_flushing());
+            // What cannot be written for so long stays in the recording.
+            let stuck = self.stuck_since.is_some_and(|since| since.elapsed() < PATIENCE);
+            let waits = stuck || self.sinks.iter().any(|s| s.is_flushing());
             if late || asked && !waits {
                 break;
             }
@@ -304,7 +316,9 @@ impl Worker {
         }
         let failures = self.sinks.iter_mut().filter_map(|sink| sink.flush(deadline).err());
         let failures = failures.collect();
-        Flushed { stats: self.stats(), failures }
+        let stats = self.stats();
+        let is_safe = self.stuck_since.is_none() && stats.waiting == 0;
+        Flushed { stats, failures, is_safe }
     }
 
     fn stats(&self) -> Stats {

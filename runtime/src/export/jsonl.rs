@@ -12,13 +12,17 @@ use stagetrace_wire::otlp::json::{
     KeyHead, LineWriter, ResourceHead, SpanHead, SpanStart, Suspended,
 };
 use stagetrace_wire::span::{Resource, Scope};
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Bytes after which a line is let go.
 const LINE: usize = 256 * 1024;
+/// How long after a failed write the next one is tried.
+const AGAIN: Duration = Duration::from_millis(100);
 const NAME: &str = "jsonl";
 
 /// Writes spans into the process's .jsonl.
@@ -35,7 +39,13 @@ pub(crate) struct JsonLines {
     sites: Vec<Option<SiteHeads>>,
     buffer: Vec<u8>,
     line: Option<Suspended>,
+    /// The whole lines in the buffer: bytes and spans of each.
+    lines: VecDeque<(usize, u64)>,
+    /// Spans in the buffer.
     in_line: u64,
+    /// The end of the file is not that of a line: a cut has failed.
+    is_torn: bool,
+    failed_at: Option<Instant>,
     status: SinkStatus,
 }
 
@@ -65,7 +75,10 @@ impl JsonLines {
             sites: Vec::new(),
             buffer: Vec::with_capacity(LINE + LINE / 4),
             line: None,
+            lines: VecDeque::new(),
             in_line: 0,
+            is_torn: false,
+            failed_at: None,
             status: SinkStatus { name: NAME, ..SinkStatus::default() },
         })
     }
@@ -148,44 +161,72 @@ impl JsonLines {
         self.line = Some(line.suspend());
     }
 
-    /// Writes the buffer, which holds whole lines, or leaves the file as it was.
+    /// Writes the lines of the buffer, each with one call; those that are in the file are gone from the buffer, also if a
+    /// later one fails.
     fn write(&mut self) -> io::Result<()> {
         if self.file.is_none() {
             self.reopen()?;
         }
+        let mut written = 0;
+        let mut outcome = Ok(());
+        while let Some(&(len, spans)) = self.lines.front() {
+            outcome = self.append(written..written + len);
+            if outcome.is_err() {
+                break;
+            }
+            written += len;
+            self.status.exported += spans;
+            self.in_line -= spans;
+            self.lines.pop_front();
+        }
+        self.buffer.drain(..written);
+        outcome
+    }
+
+    /// Writes a line, or leaves the file as it was.
+    fn append(&mut self, line: Range<usize>) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Err(io::ErrorKind::NotFound.into()) };
-        if let Err(error) = file.write_all(&self.buffer) {
-            // What was written of it is cut off, so that the next line begins on its own.
+        if self.is_torn {
             file.set_len(self.length)?;
-            io::Seek::seek(file, io::SeekFrom::Start(self.length))?;
+            file.seek(SeekFrom::Start(self.length))?;
+            self.is_torn = false;
+        }
+        let len = line.len() as u64;
+        if let Err(error) = file.write_all(&self.buffer[line]) {
+            // What was written of it is cut off before the next try, so that the next line begins on its own.
+            self.is_torn = file.set_len(self.length).is_err()
+                || file.seek(SeekFrom::Start(self.length)).is_err();
             return Err(error);
         }
-        self.length += self.buffer.len() as u64;
+        self.length += len;
         Ok(())
     }
 
-    /// Puts the file aside under the next number once it is large.
+    /// Puts the file aside under the next free number once it is large.
     fn rotate(&mut self) {
-        if self.max_bytes == 0 || self.length < self.max_bytes {
+        if self.max_bytes == 0 || self.length < self.max_bytes || self.rotation == u16::MAX {
             return;
         }
-        let aside = self.path.with_extension(format!("{}.jsonl", self.rotation + 1));
-        let rotated = std::fs::rename(&self.path, &aside).and_then(|()| {
-            self.file = None;
-            self.reopen()
-        });
-        match rotated {
-            Ok(()) => self.rotation += 1,
-            Err(error) => complain::warn(
-                "rotation",
-                format_args!("cannot put {} aside: {error}", self.path.display()),
-            ),
+        let mut next = self.rotation + 1;
+        let aside = |number: u16| self.path.with_extension(format!("{number}.jsonl"));
+        while next < u16::MAX && aside(next).exists() {
+            next += 1;
+        }
+        if let Err(error) = std::fs::rename(&self.path, aside(next)) {
+            let what = format_args!("cannot put {} aside: {error}", self.path.display());
+            return complain::warn("rotation", what);
+        }
+        // From here on the name is free, whether the next file can be made now or only later.
+        (self.rotation, self.length, self.file) = (next, 0, None);
+        if let Err(error) = self.reopen() {
+            let what = format_args!("cannot make {}: {error}", self.path.display());
+            complain::warn("rotation", what);
         }
     }
 
     fn reopen(&mut self) -> io::Result<()> {
         self.file = Some(create(&self.path)?);
-        self.length = 0;
+        (self.length, self.is_torn) = (0, false);
         Ok(())
     }
 
@@ -204,30 +245,48 @@ impl Sink for JsonLines {
     }
 
     fn is_full(&self) -> bool {
-        self.buffer.len() > LINE
+        let whole = self.lines.iter().map(|(len, _)| len).sum::<usize>();
+        self.buffer.len() - whole > LINE
     }
 
     fn commit(&mut self) -> Result<(), SinkError> {
         if let Some(line) = self.line.take() {
+            let before = self.lines.iter().map(|(len, _)| len).sum::<usize>();
+            let spans = self.in_line - self.lines.iter().map(|(_, spans)| spans).sum::<u64>();
             LineWriter::resume(&mut self.buffer, &self.head, line).finish();
+            self.lines.push_back((self.buffer.len() - before, spans));
         }
-        if self.buffer.is_empty() {
+        if self.lines.is_empty() {
             return Ok(());
         }
+        if let (Some(problem), Some(at)) = (&self.status.failing, self.failed_at)
+            && at.elapsed() < AGAIN
+        {
+            return Err(SinkError { sink: NAME, problem: problem.clone() });
+        }
         if let Err(error) = self.write() {
+            self.failed_at = Some(Instant::now());
             return Err(self.error(&error));
         }
-        self.buffer.clear();
-        self.status.exported += std::mem::take(&mut self.in_line);
-        self.status.failing = None;
+        self.buffer.shrink_to(2 * LINE);
+        (self.status.failing, self.failed_at) = (None, None);
         self.rotate();
         Ok(())
     }
 
     fn abandon(&mut self) {
-        self.buffer.clear();
+        self.buffer = Vec::new();
+        self.lines.clear();
         self.line = None;
         self.status.failed += std::mem::take(&mut self.in_line);
+    }
+
+    fn hurry(&mut self) {
+        self.failed_at = None;
+    }
+
+    fn backlog(&self) -> usize {
+        self.buffer.len()
     }
 
     fn flush(&mut self, _: Instant) -> Result<(), SinkError> {

@@ -205,10 +205,14 @@ impl Drop for Polling {
     fn drop(&mut self) {
         if let Some((before, depth)) = &self.0 {
             local::with(|local| {
-                if local.frames.depth() > *depth {
+                if local.frames.depth() != *depth {
                     recorder::count(&recorder::OUT_OF_ORDER);
-                    local.frames.set_depth(*depth);
                 }
+                if local.frames.depth() < *depth {
+                    // A guard from before the poll was dropped inside: it has put back what was before it.
+                    return;
+                }
+                local.frames.set_depth(*depth);
                 local.set_context(before);
             });
         }

@@ -224,13 +224,15 @@ impl StageGuard {
     /// Ends the stage; `judge` says how, and is only asked if anything is recorded.
     #[inline(always)]
     pub fn end(self, judge: impl FnOnce() -> Judged) {
-        let guard = ManuallyDrop::new(self);
-        if guard.depth == 0 {
+        if self.depth == 0 {
+            let _ = ManuallyDrop::new(self);
             return;
         }
+        // Should the judge unwind, the stage ends as it would have with a panic of its own.
+        let judged = if self.slot.is_none() { Judged::OK } else { judge() };
+        let guard = ManuallyDrop::new(self);
         let local = local::here();
         if !guard.slot.is_none() {
-            let judged = judge();
             if judged.outcome() != Outcome::Ok {
                 write::end_failed(local, guard.slot, &judged);
             } else {

@@ -101,8 +101,11 @@ pub(crate) fn give_back(hand: &Hand) {
 /// The greatest level of all live requests, and how many there are.
 pub(crate) fn survey() -> (u8, usize) {
     let mut found = (0, 0);
-    for group in 0..GROUPS {
-        let Some(first) = at((group * GROUP) as u32) else { break };
+    for group in &TABLE {
+        let first = group.load(Ordering::Acquire);
+        if first.is_null() {
+            break;
+        }
         // SAFETY: a group has `GROUP` blocks and is never freed.
         let blocks = unsafe { std::slice::from_raw_parts(first, GROUP) };
         for block in blocks.iter().filter(|block| block.handles.load(Ordering::Acquire) > 0) {
@@ -207,10 +210,19 @@ impl Block {
         Outcome::from_u8(self.worst.load(Ordering::Relaxed))
     }
 
-    /// Says where the root's slot is.
-    pub(crate) fn set_slot(&self, pool: &'static Pool, number: u32) {
+    /// Says where the root's slot is. Gives it back if the root was finished before: then the caller ends it.
+    pub(crate) fn open(&self, pool: &'static Pool, number: u32) -> Option<(&'static Pool, u32)> {
         self.pool.store(ptr::from_ref(pool).cast_mut(), Ordering::Relaxed);
-        self.slot.store(number + 1, Ordering::Release);
+        // In one order with `finish`: of the two, one sees what the other has stored.
+        self.slot.store(number + 1, Ordering::SeqCst);
+        if self.finished.load(Ordering::SeqCst) == 0 { None } else { self.take_slot() }
+    }
+
+    /// Takes the right to end the span in the root's slot.
+    fn take_slot(&self) -> Option<(&'static Pool, u32)> {
+        let number = self.slot.swap(0, Ordering::SeqCst).checked_sub(1)?;
+        // SAFETY: set before the slot, from a reference that lives as long as the process.
+        Some((unsafe { self.pool.load(Ordering::Relaxed).as_ref() }?, number))
     }
 
     /// The root's slot while it is open.
@@ -222,12 +234,8 @@ impl Block {
 
     /// Takes the right to end the root, which one caller gets: its slot, or `None` within if it is not recorded.
     pub(crate) fn finish(&self) -> Option<Option<(&'static Pool, u32)>> {
-        if self.finished.swap(1, Ordering::AcqRel) != 0 {
-            return None;
-        }
-        let slot = self.slot();
-        self.slot.store(0, Ordering::Relaxed);
-        Some(slot)
+        let is_first = self.finished.swap(1, Ordering::SeqCst) == 0;
+        is_first.then(|| self.take_slot())
     }
 
     /// Adds a handle.

@@ -92,5 +92,6 @@ pub(crate) fn own_trace(local: &Local, stage_level: u8) -> Option<Context> {
 
 /// The site with this number.
 pub(crate) fn site_of(number: u32) -> Option<&'static Site> {
-    register::site(number)
+    // The child of a fork must not wait for a lock that another thread may have held.
+    if CUT_OFF.load(Ordering::Relaxed) { None } else { register::site(number) }
 }

@@ -368,13 +368,34 @@ fn open(
     record: impl FnOnce(&mut RequestRecorder<'_>),
 ) {
     let Some(span) = begun.span else { return };
-    // Before the caller's code runs: should it unwind, the request's drop ends the root.
-    begun.block.set_slot(span.pool(), span.number());
+    let opening = Opening { local, block: begun.block, span: ManuallyDrop::new(span) };
+    let slot = opening.span.slot();
     // What does not fit is cut: `finish` reads everything again.
     let mut inline = Beginning(Inline::new());
-    record(&mut RequestRecorder { local, site, slot: span.slot(), out: &mut inline });
-    span.store_inline(&inline.0);
-    span.publish();
+    record(&mut RequestRecorder { local, site, slot, out: &mut inline });
+    let opening = ManuallyDrop::new(opening);
+    opening.span.store_inline(&inline.0);
+    opening.span.publish();
+    // Whoever finished the request meanwhile found no slot: then it ends here.
+    if let Some((pool, number)) = begun.block.open(opening.span.pool(), opening.span.number()) {
+        SlabSpan::of(pool, number).end(local, &Judged::OK);
+    }
+}
+
+/// A root whose first attributes are being read: should the caller's code unwind, it ends as that.
+struct Opening<'a> {
+    local: &'a Local,
+    block: &'static Block,
+    span: ManuallyDrop<SlabSpan>,
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.block.finish();
+        self.span.publish();
+        let span = SlabSpan::of(self.span.pool(), self.span.number());
+        span.end(self.local, &Judged::from(Outcome::Panic));
+    }
 }
 
 /// The attributes of a root that begins, as far as they fit into its slot.

@@ -103,7 +103,12 @@ fn write(
     local
         .with_room(size, DropCause::DetailFull, |writer| {
             let at = writer.reserve(size)?.start();
-            owner.slot.add_side();
+            // A forgotten guard may have left the slot of a span that is no more.
+            let is_its = !owner.slot.is_none()
+                && owner.slot.word(slot::SPAN).load(Ordering::Relaxed) == owner.span;
+            if is_its {
+                owner.slot.add_side();
+            }
             // SAFETY: `size` words are reserved at `at` and not published; the slot takes eight, the payload the rest,
             // and each part writes as many words as were counted for it.
             unsafe {

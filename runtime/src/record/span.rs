@@ -118,8 +118,8 @@ impl Span {
 
     /// Ends it as it was judged: by an [`Outcome`], or a reference to a returned value.
     pub fn end(mut self, outcome: impl Into<Judged>) {
+        let judged = outcome.into();
         if let Some(span) = self.span.take() {
-            let judged = outcome.into();
             local::with(|local| span.end(local, &judged));
         }
     }

@@ -42,6 +42,10 @@ pub(crate) fn set_process(level: u8) {
 pub(crate) fn raise(level: u8) {
     if of_process() > 0 {
         IN_USE.fetch_max(level.min(HIGHEST), Ordering::SeqCst);
+        if of_process() == 0 {
+            // Stopped in between.
+            settle(|| 0);
+        }
     }
 }
 

@@ -121,6 +121,27 @@ impl Timeline {
         }
     }
 
+    /// How many anchors there are.
+    pub fn len(&self) -> usize {
+        self.anchors.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.anchors.is_empty()
+    }
+
+    /// Leaves out every second anchor of the older half. Times in that half move by as much as its anchors differ from
+    /// the lines before them.
+    pub fn thin_out(&mut self) {
+        let half = self.anchors.len() / 2;
+        let mut at = 0;
+        self.anchors.retain(|_| {
+            at += 1;
+            at > half || at % 2 == 1
+        });
+    }
+
     /// The newest anchor.
     pub fn last(&self) -> Option<&Anchor> {
         self.anchors.last()
