@@ -1,11 +1,11 @@
 //! What is left on disk, however a process ends.
 
-use stagetrace::FlushError;
+use stagetrace::{Carrier, FlushError, span};
 use stagetrace_tests::ended::{
     Ended, assert_finished_requests, ended, file, file_of_run, open_request, run_dir, started,
     waiting,
 };
-use stagetrace_tests::pipeline::serve;
+use stagetrace_tests::pipeline::{Generate, serve};
 use stagetrace_tests::{Spans, alone, command, finish, start, until};
 use stagetrace_wire::recording::read::{Recording, State};
 use stagetrace_wire::recording::recover::{Remove, recover};
@@ -277,4 +277,25 @@ fn a_flush_may_take_for_ever() {
     .run()
     .spans();
     assert_eq!(spans.len(), 4);
+}
+
+#[test]
+fn what_is_open_at_a_clean_end_is_listed_in_the_closed_recording() {
+    let ran = alone(|| {
+        let trace = start();
+        serve("a", 0);
+        let mut request = Generate::begun("unfinished");
+        let span = span!("background", parent = request.position());
+        trace.shutdown(Duration::from_secs(10)).unwrap();
+        std::mem::forget(span);
+        std::mem::forget(std::mem::replace(&mut request.trace, stagetrace::TraceState::null()));
+    })
+    .run();
+    let recording = Recording::open(file(&run_dir(ran.dir()), "recording").unwrap()).unwrap();
+    assert_eq!(recording.state(), State::Closed);
+    let snapshot = recording.snapshot();
+    let open: Vec<_> = snapshot.open().map(|span| span.name().into_owned()).collect();
+    assert_eq!(open, ["generate", "background"]);
+    assert_eq!(snapshot.open().next().unwrap().request_id(), Some("unfinished"));
+    assert_eq!(ran.spans().len(), 4);
 }
