@@ -5,12 +5,14 @@
 //! is published; its end is one store. When nothing is free the answer is "no", at once, and the loss is counted. Only
 //! the collector gives back and grows, and a chunk's sequence number changes before any of its words is used anew.
 
+mod drop_cause;
 mod pool;
 mod shelf;
 mod space;
+mod stack;
 mod writer;
 
-pub use pool::DropCause;
+pub use drop_cause::DropCause;
 pub(crate) use pool::{Pool, STEP_BLOCKS};
 pub(crate) use shelf::{Hand, Links, Shelf, stock};
 pub(crate) use space::Space;

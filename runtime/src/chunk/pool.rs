@@ -3,8 +3,10 @@
 //! Threads take; only the collector gives back and grows. Taking a chunk is one compare-and-swap, and when nothing is
 //! free the answer is at once "no": the caller drops its span and counts it.
 
+use super::drop_cause::DropCause;
 use super::shelf::{self, Links, Shelf};
 use super::space::Space;
+use super::stack::Stack;
 use crate::clock::Clock;
 use stagetrace_wire::recording::layout::{BLOCK, MAGIC, SMALL_CHUNK, chunk, header, slab, slot};
 use std::io;
@@ -19,49 +21,6 @@ const SMALL_PER_BLOCK: usize = BLOCK / SMALL_CHUNK;
 const WAKE_AT: u32 = 8 * SMALL_PER_BLOCK as u32;
 /// Free blocks below which the collector is woken to provide more.
 const LOW: u32 = 6;
-
-/// Why something was lost before it reached the collector. The order is that of the words in a recording's header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub enum DropCause {
-    /// A span: no chunk was free.
-    PoolFull = 0,
-    /// A request or an async span: no slab slot was free.
-    SlabFull = 1,
-    /// The name of a stage in the recording: its stage table had no room. The spans themselves are kept.
-    TableFull = 2,
-    /// An event, a link or late attributes: no chunk was free.
-    DetailFull = 3,
-    /// An event, a link or late attributes: larger than a chunk.
-    DetailTooLarge = 4,
-}
-
-impl DropCause {
-    /// Every cause.
-    pub const ALL: [DropCause; 5] = [
-        DropCause::PoolFull,
-        DropCause::SlabFull,
-        DropCause::TableFull,
-        DropCause::DetailFull,
-        DropCause::DetailTooLarge,
-    ];
-
-    /// The cause's name in exported losses: `stagetrace.dropped.<name>`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            DropCause::PoolFull => "pool_full",
-            DropCause::SlabFull => "slab_full",
-            DropCause::TableFull => "table_full",
-            DropCause::DetailFull => "detail_full",
-            DropCause::DetailTooLarge => "detail_too_large",
-        }
-    }
-
-    /// Whether what was lost is a span, and not something of a span.
-    pub const fn is_span(self) -> bool {
-        matches!(self, DropCause::PoolFull | DropCause::SlabFull)
-    }
-}
 
 /// A recorder's memory and what is free in it.
 #[derive(Debug)]
@@ -226,7 +185,7 @@ impl Pool {
         if words.len() == BLOCK / 8 {
             self.put_large(page);
         } else {
-            self.small.push(self, page);
+            self.small.push(&self.space, page);
         }
     }
 
@@ -269,12 +228,12 @@ impl Pool {
     }
 
     fn put_large(&self, page: usize) {
-        self.large.push(self, page);
+        self.large.push(&self.space, page);
         self.free_large.fetch_add(1, Ordering::Relaxed);
     }
 
     fn take_large(&self) -> Option<usize> {
-        let page = self.large.pop(self)?;
+        let page = self.large.pop(&self.space)?;
         if self.free_large.fetch_sub(1, Ordering::Relaxed) == LOW {
             self.wake();
         }
@@ -282,14 +241,14 @@ impl Pool {
     }
 
     fn take_small(&self) -> Option<usize> {
-        self.small.pop(self).or_else(|| {
+        self.small.pop(&self.space).or_else(|| {
             let first = self.take_large()?;
             // From the back, so that whoever walks the block never meets a head that is not there.
             for page in (first..first + SMALL_PER_BLOCK).rev() {
                 self.make_chunk(page, SMALL_CHUNK);
             }
             for page in (first + 1..first + SMALL_PER_BLOCK).rev() {
-                self.small.push(self, page);
+                self.small.push(&self.space, page);
             }
             Some(first)
         })
@@ -426,46 +385,6 @@ impl Pool {
 impl Links for Pool {
     fn link(&self, thing: u32) -> &AtomicU64 {
         &self.slot(thing)[slab::ATTRIBUTES]
-    }
-}
-
-/// A stack of free chunks by page number, linked through their heads. The tag keeps a chunk that left and came back
-/// from being mistaken for itself.
-#[derive(Debug)]
-struct Stack {
-    head: AtomicU64,
-}
-
-impl Stack {
-    const fn new() -> Stack {
-        Stack { head: AtomicU64::new(0) }
-    }
-
-    fn push(&self, pool: &Pool, page: usize) {
-        let next = pool.space.word(page * (SMALL_CHUNK / 8) + chunk::NEXT);
-        let mut head = self.head.load(Ordering::Relaxed);
-        loop {
-            next.store(head & u64::from(u32::MAX), Ordering::Relaxed);
-            let new = ((head >> 32).wrapping_add(1) << 32) | (page as u64 + 1);
-            match self.head.compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(now) => head = now,
-            }
-        }
-    }
-
-    fn pop(&self, pool: &Pool) -> Option<usize> {
-        let mut head = self.head.load(Ordering::Acquire);
-        loop {
-            let page = ((head & u64::from(u32::MAX)) as usize).checked_sub(1)?;
-            let next = pool.space.word(page * (SMALL_CHUNK / 8) + chunk::NEXT);
-            let below = next.load(Ordering::Relaxed);
-            let new = ((head >> 32).wrapping_add(1) << 32) | below;
-            match self.head.compare_exchange_weak(head, new, Ordering::Acquire, Ordering::Acquire) {
-                Ok(_) => return Some(page),
-                Err(now) => head = now,
-            }
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! One ended span as the sinks see it: borrowed from the records, with times, limits and names worked out.
 
 use crate::config::SpanLimits;
-use crate::record::root::REQUEST_ID;
+use crate::record::REQUEST_ID;
 use crate::request::Outcome;
 use crate::stage::{Site, Stage};
 use stagetrace_wire::context::TraceFlags;

@@ -4,7 +4,7 @@
 //! Either is counted, and the context is never left at a span that has ended.
 
 use super::local::{self, Local};
-use super::value::Attributes;
+use super::tuples::Attributes;
 use super::write::{self, SlotRef};
 use super::{Context, Position, recorder};
 use crate::request::{Judged, Outcome};

@@ -10,6 +10,8 @@
 //! - A filtered span is transparent: what is inside goes under the nearest recorded ancestor.
 //! - Nothing here panics, and nothing here calls the caller's code while it holds anything.
 
+mod attributes;
+mod carrier;
 mod context;
 mod frames;
 mod future;
@@ -23,9 +25,14 @@ pub(crate) mod root;
 pub(crate) mod side;
 pub(crate) mod slab;
 mod span;
+mod trace_state;
+mod tuples;
 mod value;
 mod write;
 
+pub(crate) use attributes::REQUEST_ID;
+pub use attributes::RequestRecorder;
+pub use carrier::{Accepts, AnyRequest, Carrier, Located, StateField, locate};
 pub(crate) use context::Context;
 pub use context::Position;
 pub use future::{
@@ -37,11 +44,10 @@ pub use guard::{
     enter_of_with, enter_with,
 };
 pub use propagation::{extract, inject};
-pub use root::{
-    Accepts, AnyRequest, Carrier, Located, Parent, RequestRecorder, StateField, Traced, locate,
-};
+pub use root::{Parent, Traced};
 pub use span::{
     BeginSpan, Entered, Span, add_event, current, link, record_interval, set_attribute,
     set_attributes,
 };
-pub use value::{Attributes, Value};
+pub use tuples::Attributes;
+pub use value::Value;

@@ -1,28 +1,18 @@
-//! Requests: begin and finish of their roots, and what a live trace state does when it is cloned, dropped, serialised.
+//! Requests: begin and finish of their roots.
 
+use super::attributes::{Beginning, RequestRecorder};
+use super::carrier::{Carrier, of_remote};
 use super::context::State;
 use super::live::{self, Block};
 use super::local::{self, Local};
-use super::side::{self, Owner};
 use super::slab::{Inline, SlabSpan};
-use super::value::Value;
-use super::write::{INLINE_WORDS, SlotRef};
+use super::write::INLINE_WORDS;
 use super::{Context, Position, recorder};
-use crate::request::{
-    Judged, Live, Outcome, Remote, RemoteRef, Repr, TraceState, Traceparent, serialize_null,
-    serialize_remote,
-};
-use crate::stage::{Site, Stage, level};
-use serde::{Serialize, Serializer};
-use stagetrace_wire::recording::layout::{slab, slot};
-use std::fmt;
-use std::marker::PhantomData;
+use crate::request::{Judged, Live, Outcome, Repr, TraceState};
+use crate::stage::{Site, level};
+use stagetrace_wire::recording::layout::slot;
 use std::mem::ManuallyDrop;
-use std::ops::Deref;
-use std::pin::Pin;
 use std::ptr::NonNull;
-use std::rc::Rc;
-use std::sync::Arc;
 
 /// A request whose trace can be recorded: a struct with `#[derive(Traced)]`.
 ///
@@ -83,121 +73,6 @@ pub trait Traced: Carrier<Request = Self> {
     }
 }
 
-/// What can stand as the second argument of `#[stage]`: something that says where in a trace it is.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` does not carry a trace",
-    label = "this is not a traced request",
-    note = "derive `Traced` for it, or pass a `TraceState` or a `Position`"
-)]
-pub trait Carrier {
-    /// The request itself, behind references, boxes and options; a stand-in for a bare trace state or position.
-    type Request: ?Sized;
-
-    /// Where a stage of it goes: its root or what it came with, null without a trace.
-    fn position(&self) -> Position;
-}
-
-/// What `#[traced(state)]` may stand on.
-#[diagnostic::on_unimplemented(
-    message = "the trace state of a request is a `TraceState`, not `{Self}`",
-    label = "not a `TraceState`",
-    note = "write `#[traced(state)] trace: TraceState`"
-)]
-pub trait StateField {
-    /// The trace state.
-    fn shared(&self) -> &TraceState;
-    /// The trace state.
-    fn exclusive(&mut self) -> &mut TraceState;
-}
-
-impl StateField for TraceState {
-    fn shared(&self) -> &TraceState {
-        self
-    }
-    fn exclusive(&mut self) -> &mut TraceState {
-        self
-    }
-}
-
-/// A request that takes stages of the set `S`.
-#[diagnostic::on_unimplemented(
-    message = "the request `{Self}` has no stages of `{S}`",
-    label = "a stage of another pipeline",
-    note = "add `{S}` to `#[traced(stages = ..)]` of `{Self}`"
-)]
-pub trait Accepts<S: ?Sized> {}
-
-/// Stands for a request of which only the trace is known; it takes every stage.
-#[derive(Debug)]
-pub struct AnyRequest(());
-
-impl<S: ?Sized> Accepts<S> for AnyRequest {}
-
-impl Carrier for Position {
-    type Request = AnyRequest;
-
-    #[inline(always)]
-    fn position(&self) -> Position {
-        *self
-    }
-}
-
-impl Carrier for TraceState {
-    type Request = AnyRequest;
-
-    #[inline]
-    fn position(&self) -> Position {
-        match self.repr() {
-            Repr::Live(live) => live.block().position(),
-            Repr::Null => Position::NULL,
-            Repr::Remote(remote) => of_remote(remote).unwrap_or(Position::NULL),
-        }
-    }
-}
-
-macro_rules! forward {
-    ($($pointer:ty = $request:ty),*) => {$(
-        impl<T: Carrier + ?Sized> Carrier for $pointer {
-            type Request = $request;
-
-            #[inline(always)]
-            fn position(&self) -> Position {
-                (**self).position()
-            }
-        }
-        impl<S: ?Sized, T: Accepts<S> + ?Sized> Accepts<S> for $pointer {}
-    )*};
-}
-
-forward! {
-    &T = T::Request,
-    &mut T = T::Request,
-    // A boxed request is itself one: an enum's variants may hold it.
-    Box<T> = Box<T::Request>,
-    Rc<T> = T::Request,
-    Arc<T> = T::Request
-}
-
-impl<T: Carrier> Carrier for Option<T> {
-    type Request = T::Request;
-
-    #[inline(always)]
-    fn position(&self) -> Position {
-        self.as_ref().map_or(Position::NULL, Carrier::position)
-    }
-}
-
-impl<S: ?Sized, T: Accepts<S>> Accepts<S> for Option<T> {}
-
-impl<P: Deref<Target: Carrier>> Carrier for Pin<P> {
-    type Request = <P::Target as Carrier>::Request;
-
-    #[inline(always)]
-    fn position(&self) -> Position {
-        (**self).position()
-    }
-}
-
 impl<T: Traced + ?Sized> Traced for Box<T> {
     fn site(&self) -> &'static Site {
         (**self).site()
@@ -210,33 +85,6 @@ impl<T: Traced + ?Sized> Traced for Box<T> {
     }
     fn record(&self, out: &mut RequestRecorder<'_>) {
         (**self).record(out);
-    }
-}
-
-/// Where a place is, with the type of its request, so that the compiler can hold a stage against it.
-#[derive(Debug)]
-pub struct Located<Q: ?Sized>(Position, PhantomData<fn(&Q)>);
-
-/// Finds out where `place` is.
-#[inline(always)]
-pub fn locate<R: Carrier<Request = Q> + ?Sized, Q: ?Sized>(place: &R) -> Located<Q> {
-    Located(place.position(), PhantomData)
-}
-
-impl<Q: ?Sized> Located<Q> {
-    /// The position, for a stage that the request accepts.
-    #[inline(always)]
-    pub fn on<S>(self, _: &S) -> Position
-    where
-        Q: Accepts<S>,
-    {
-        self.0
-    }
-
-    /// The position, for a stage without a set.
-    #[inline(always)]
-    pub fn position(self) -> Position {
-        self.0
     }
 }
 
@@ -273,13 +121,6 @@ impl From<Option<Position>> for Parent {
     fn from(position: Option<Position>) -> Parent {
         position.map_or(Parent::Carried, Parent::At)
     }
-}
-
-/// The place that a remote carrier names, at the level it brings or else the process's.
-fn of_remote(remote: &Remote) -> Option<Position> {
-    let context = remote.context()?;
-    let wanted = || local::with(Local::base_level).unwrap_or_else(level::of_process);
-    Some(Position::remote(context, remote.level().unwrap_or_else(wanted)))
 }
 
 /// A root that has its block, and is recorded if it has a span.
@@ -371,10 +212,10 @@ fn open(
     let opening = Opening { local, block: begun.block, span: ManuallyDrop::new(span) };
     let slot = opening.span.slot();
     // What does not fit is cut: `finish` reads everything again.
-    let mut inline = Beginning(Inline::new());
-    record(&mut RequestRecorder { local, site, slot, out: &mut inline });
+    let mut inline = Beginning::new();
+    record(&mut RequestRecorder::new(local, site, slot, &mut inline));
     let opening = ManuallyDrop::new(opening);
-    opening.span.store_inline(&inline.0);
+    inline.store_in(&opening.span);
     opening.span.publish();
     // Whoever finished the request meanwhile found no slot: then it ends here.
     if let Some((pool, number)) = begun.block.open(opening.span.pool(), opening.span.number()) {
@@ -398,19 +239,6 @@ impl Drop for Opening<'_> {
     }
 }
 
-/// The attributes of a root that begins, as far as they fit into its slot.
-struct Beginning(Inline<{ slab::WORDS - slab::ATTRIBUTES }>);
-
-impl Place for Beginning {
-    fn add(&mut self, _: &Local, _: SlotRef, _: &str, value: &dyn Value) {
-        self.0.fit(value);
-    }
-    fn count(&self) -> u8 {
-        self.0.count()
-    }
-    fn add_beside(&mut self, _: &Local, _: SlotRef, _: &str, _: &dyn Value) {}
-}
-
 fn finish(
     local: &Local,
     site: &'static Site,
@@ -425,7 +253,7 @@ fn finish(
         let unfinished = Unfinished { local, span: SlabSpan::of(pool, number) };
         let slot = unfinished.span.slot();
         let mut inline = Inline::<INLINE_WORDS>::new();
-        record(&mut RequestRecorder { local, site, slot, out: &mut inline });
+        record(&mut RequestRecorder::new(local, site, slot, &mut inline));
         unfinished.disarm().end_with(local, judged, inline.words(), inline.count());
     }
 }
@@ -448,237 +276,4 @@ impl Drop for Unfinished<'_> {
         let span = SlabSpan::of(self.span.pool(), self.span.number());
         span.end(self.local, &Judged::from(Outcome::Panic));
     }
-}
-
-/// Takes a request's id and attributes; generated code calls it in the order of the declaration.
-pub struct RequestRecorder<'a> {
-    local: &'a Local,
-    site: &'static Site,
-    slot: SlotRef,
-    out: &'a mut dyn Place,
-}
-
-/// Where attributes go, whatever its size.
-trait Place {
-    fn add(&mut self, local: &Local, slot: SlotRef, key: &str, value: &dyn Value);
-    fn count(&self) -> u8;
-    /// An attribute whose key is not the site's next.
-    fn add_beside(&mut self, local: &Local, slot: SlotRef, key: &str, value: &dyn Value);
-}
-
-impl<const ROOM: usize> Place for Inline<ROOM> {
-    fn add(&mut self, local: &Local, slot: SlotRef, key: &str, value: &dyn Value) {
-        Inline::add(self, local, slot, key, value);
-    }
-    fn count(&self) -> u8 {
-        Inline::count(self)
-    }
-    fn add_beside(&mut self, local: &Local, slot: SlotRef, key: &str, value: &dyn Value) {
-        side::attributes(local, Owner::of(slot), &[(key, value)]);
-    }
-}
-
-/// The key of a request's id.
-pub(crate) const REQUEST_ID: &str = "stagetrace.request.id";
-
-impl RequestRecorder<'_> {
-    /// The request's id; first, and once.
-    pub fn id(&mut self, id: &(impl fmt::Display + ?Sized)) {
-        let mut text = ShortText::default();
-        let _ = fmt::write(&mut text, format_args!("{id}"));
-        self.out.add(self.local, self.slot, REQUEST_ID, &text.as_str());
-    }
-
-    /// The next attribute, as its `Display` gives it; 256 bytes are kept.
-    pub fn display(&mut self, key: &'static str, value: &(impl fmt::Display + ?Sized)) {
-        self.text(key, format_args!("{value}"));
-    }
-
-    /// The next attribute, as its `Debug` gives it; 256 bytes are kept.
-    pub fn debug(&mut self, key: &'static str, value: &(impl fmt::Debug + ?Sized)) {
-        self.text(key, format_args!("{value:?}"));
-    }
-
-    fn text(&mut self, key: &'static str, value: fmt::Arguments<'_>) {
-        let mut text = ShortText::default();
-        let _ = fmt::write(&mut text, value);
-        self.attribute(key, text.as_str());
-    }
-
-    /// The next attribute.
-    pub fn attribute<V: Value + ?Sized>(&mut self, key: &'static str, value: &V) {
-        let value = &value;
-        if self.out.count() == 0 {
-            // A request without id: its place stays empty.
-            self.out.add(self.local, self.slot, REQUEST_ID, &None::<&str>);
-        }
-        let place = usize::from(self.out.count()) - 1;
-        if self.site.keys().get(place) == Some(&key) {
-            self.out.add(self.local, self.slot, key, value);
-        } else {
-            self.out.add_beside(self.local, self.slot, key, value);
-        }
-    }
-}
-
-impl fmt::Debug for RequestRecorder<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RequestRecorder").finish_non_exhaustive()
-    }
-}
-
-/// A short text without allocation: 256 bytes are kept.
-struct ShortText {
-    bytes: [u8; 256],
-    len: usize,
-}
-
-impl Default for ShortText {
-    fn default() -> Self {
-        ShortText { bytes: [0; 256], len: 0 }
-    }
-}
-
-impl ShortText {
-    fn as_str(&self) -> &str {
-        str::from_utf8(&self.bytes[..self.len]).unwrap_or_default()
-    }
-}
-
-impl fmt::Write for ShortText {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let text = crate::request::cut(text, self.bytes.len() - self.len);
-        self.bytes[self.len..self.len + text.len()].copy_from_slice(text.as_bytes());
-        self.len += text.len();
-        Ok(())
-    }
-}
-
-impl Live {
-    fn block(&self) -> &'static Block {
-        // SAFETY: made from a block in `begin`; blocks live as long as the process.
-        unsafe { self.0.cast().as_ref() }
-    }
-
-    fn root(&self) -> u64 {
-        self.block().position().state.root()
-    }
-}
-
-impl From<Position> for TraceState {
-    /// The place as if it had come with a request: for a request that is made here and handed on.
-    fn from(position: Position) -> TraceState {
-        match position.context() {
-            Some(context) => TraceState::from_context(context, Some(position.level().into())),
-            None => TraceState::null(),
-        }
-    }
-}
-
-impl fmt::Debug for Live {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.block().position().trace_id() {
-            Some(id) => write!(f, "live {id}"),
-            None => f.write_str("live"),
-        }
-    }
-}
-
-impl Clone for TraceState {
-    fn clone(&self) -> TraceState {
-        TraceState::from_repr(match self.repr() {
-            Repr::Null => Repr::Null,
-            Repr::Remote(remote) => Repr::Remote(remote.clone()),
-            Repr::Live(live) => {
-                live.block().share();
-                Repr::Live(Live(live.0))
-            }
-        })
-    }
-}
-
-impl Drop for TraceState {
-    #[inline]
-    fn drop(&mut self) {
-        if let Repr::Live(live) = self.repr() {
-            let block = live.block();
-            if block.unshare() {
-                drop_last(block, live.root());
-            }
-        }
-    }
-}
-
-/// Ends a root that nobody finished, and gives the block back.
-fn drop_last(block: &'static Block, root: u64) {
-    if let Some(Some((pool, number))) = block.finish() {
-        let outcome = match block.worst() {
-            _ if std::thread::panicking() => Outcome::Panic,
-            Outcome::Ok => Outcome::Dropped,
-            worst => worst,
-        };
-        local::with(|local| SlabSpan::of(pool, number).end(local, &Judged::from(outcome)));
-    }
-    block.free(root);
-}
-
-impl Serialize for TraceState {
-    /// Never fails but where the format does. A live request is written as the current span if that is of its trace,
-    /// else as its root; a remote one as it came, or as the current span inside one of its stages.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.repr() {
-            Repr::Null => serialize_null(serializer),
-            Repr::Remote(remote) => {
-                let here = remote.context().and_then(|context| {
-                    let trace = context.trace_id.to_u128();
-                    here([(trace >> 64) as u64, trace as u64])
-                });
-                let carrier = remote.carrier();
-                match here.and_then(|(position, stage)| Some((position.context()?, stage))) {
-                    None => serialize_remote(carrier, serializer),
-                    Some((context, stage)) => {
-                        let stage = match stage {
-                            Some(stage) => stage.name(),
-                            None => carrier.stage,
-                        };
-                        let traceparent = Traceparent::Of(context);
-                        serialize_remote(RemoteRef { traceparent, stage, ..carrier }, serializer)
-                    }
-                }
-            }
-            Repr::Live(live) => {
-                let block = live.block();
-                let root = block.position();
-                let (position, stage) = here(root.trace).unwrap_or((root, None));
-                let Some(context) = position.context() else { return serialize_null(serializer) };
-                let carrier = match block.carrier() {
-                    Some(remote) => remote.carrier(),
-                    None => RemoteRef::of(context),
-                };
-                let last = recorder::site_of(block.last_stage()).map(Site::stage);
-                let stage = match stage.or(last) {
-                    Some(stage) => stage.name(),
-                    None => carrier.stage,
-                };
-                let level = carrier.level.unwrap_or(i64::from(root.level()));
-                let written = RemoteRef {
-                    traceparent: Traceparent::Of(context),
-                    level: (context.flags.is_sampled() || carrier.level.is_some()).then_some(level),
-                    stage,
-                    ..carrier
-                };
-                serialize_remote(written, serializer)
-            }
-        }
-    }
-}
-
-/// The current span and stage of this thread, if it is of that trace.
-fn here(trace: [u64; 2]) -> Option<(Position, Option<Stage>)> {
-    local::with(|local| {
-        let context = local.context();
-        // SAFETY: a context's stage is that of a site, or null.
-        let stage = unsafe { Stage::from_address(context.stage) };
-        (context.trace == trace && context.span != 0).then(|| (context.position(), stage))
-    })
 }

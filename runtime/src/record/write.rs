@@ -6,7 +6,7 @@
 use super::local::{self, Local};
 use super::register::register;
 use super::side::{self, Owner};
-use super::value::Attributes;
+use super::tuples::Attributes;
 use super::{Context, Position};
 use crate::chunk::{DropCause, Writer};
 use crate::request::{Judged, Outcome};
