@@ -20,7 +20,7 @@ const SMALL_PER_BLOCK: usize = BLOCK / SMALL_CHUNK;
 /// Pages of full chunks that wake the collector: eight large chunks.
 const WAKE_AT: u32 = 8 * SMALL_PER_BLOCK as u32;
 /// Free blocks below which the collector is woken to provide more.
-const LOW: u32 = 6;
+const LOW: u32 = 12;
 
 /// A recorder's memory and what is free in it.
 #[derive(Debug)]
