@@ -196,7 +196,9 @@ impl Pool {
 
     /// Whether little is free and no more can be provided.
     pub(crate) fn is_short(&self) -> bool {
-        self.free_large.load(Ordering::Relaxed) < LOW && self.blocks() >= self.space.blocks()
+        let blocks = self.blocks();
+        let little = (blocks as u32 / 8).max(2);
+        blocks >= self.space.blocks() && self.free_large.load(Ordering::Relaxed) <= little
     }
 
     /// Provides the next step if less is free than half of what is in use, or than `least` blocks. Whether it grew; an
@@ -457,6 +459,15 @@ mod tests {
         assert!(!pool.grow_to_reserve(u32::MAX).unwrap());
         let chunks = std::iter::from_fn(|| pool.take_chunk(false, 64)).take(99).count();
         assert_eq!(chunks, 39);
+    }
+
+    #[test]
+    fn the_smallest_pool_is_short_only_when_little_is_left() {
+        let pool = pool(16);
+        assert!(!pool.is_short());
+        let taken: Vec<_> = (0..12).filter_map(|_| pool.take_chunk(false, 64)).collect();
+        assert!((taken.len(), pool.is_short()) == (12, false));
+        assert!(pool.take_chunk(false, 64).is_some() && pool.is_short());
     }
 
     #[test]

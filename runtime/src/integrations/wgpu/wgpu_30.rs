@@ -11,7 +11,7 @@ use super::{GpuClock, InvalidStamps, PassTimes, RawStamps};
 ///
 /// ```no_run
 /// # use stagetrace::wgpu::{monotonic_ns, wgpu_30::StampPool, InvalidStamps};
-/// # fn work(_: &wgpu::Device, _: Option<wgpu::ComputePassTimestampWrites>) -> wgpu::CommandBuffer { todo!() }
+/// # fn work(_: &wgpu::Device, _: Option<wgpu::ComputePassTimestampWrites>) -> wgpu::CommandBuffer { loop {} }
 /// # fn run(device: &wgpu::Device, queue: &wgpu::Queue) -> Result<(), Box<dyn std::error::Error>> {
 /// let mut pool = StampPool::new(device, queue).ok_or("no time stamps on this device")?;
 ///
