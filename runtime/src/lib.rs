@@ -95,8 +95,8 @@ pub use request::{Failure, Judged, Outcome, StageOutcome, TraceState};
 // Record.
 pub use clock::monotonic_ns;
 pub use record::{
-    Attached, BeginSpan, Entered, InSpan, Inside, Position, Span, Value, add_event, attach,
-    current, extract, inject, link, record_interval, set_attribute, set_attributes,
+    Attached, BeginSpan, Consecutive, Entered, InSpan, Inside, Position, Span, Value, add_event,
+    attach, current, extract, inject, link, next, record_interval, set_attribute, set_attributes,
 };
 
 // Start, ask, stop.

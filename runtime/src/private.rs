@@ -8,7 +8,7 @@ pub use crate::record::{
     prepare_of, record_current, record_return,
 };
 pub use crate::request::{ErrorText, Failure, Judge, Judged, StageOutcome, TraceState, judged};
-pub use crate::stage::{STAGE_SETS, Site, SpanKind, Stage, StageInfo, StageSet};
+pub use crate::stage::{STAGE_SETS, Site, SpanKind, Stage, StageInfo, StageSet, StageSite};
 pub use crate::{__stagetrace_judge as judge, __stagetrace_on_off as on_off, Traced};
 pub use core;
 pub use linkme;

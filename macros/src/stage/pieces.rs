@@ -22,6 +22,8 @@ pub(super) struct Pieces<'a> {
     st: &'a TokenStream,
     /// The static of this place in the source. The user's block sees it, hence the unlikely name.
     site: Ident,
+    /// The constant that is its stage.
+    constant: Ident,
     /// The static of a name without a stage set.
     info: Ident,
     /// The local that holds the block's value.
@@ -36,6 +38,7 @@ impl<'a> Pieces<'a> {
             stage,
             st,
             site: format_ident!("__STAGETRACE_SITE", span = Span::call_site()),
+            constant: format_ident!("__STAGETRACE_STAGE", span = Span::call_site()),
             info: format_ident!("__STAGETRACE_INFO", span = Span::call_site()),
             value: format_ident!("__value", span = Span::mixed_site()),
             hint: returns::hint(&stage.sig.output),
@@ -58,7 +61,7 @@ impl<'a> Pieces<'a> {
 
     /// `static`s with the constant facts.
     pub(super) fn site(&self) -> TokenStream {
-        let (st, site) = (self.st, &self.site);
+        let (st, site, constant) = (self.st, &self.site, &self.constant);
         let kind = Kind::expand(self.stage.kind, st);
         let keys = self.keys();
         let function = self.stage.sig.ident.unraw().to_string();
@@ -79,8 +82,9 @@ impl<'a> Pieces<'a> {
         };
         glue! {
             #info
+            const #constant: #st::Stage = #stage;
             static #site: #st::Site = #st::Site::new(
-                #stage,
+                #constant,
                 #kind,
                 &[#(#keys),*],
                 ::core::concat!(::core::module_path!(), "::", #function),
@@ -92,7 +96,7 @@ impl<'a> Pieces<'a> {
 
     /// Begins a sync span: an expression that gives the guard.
     pub(super) fn begin(&self) -> TokenStream {
-        let (st, site) = (self.st, &self.site);
+        let (st, site, constant) = (self.st, &self.site, &self.constant);
         let inline = self.values(0, self.inline_values());
         let with = self.method_of_values("with");
         let values = inline.map(|values| glue!(|__begin| __begin.#with(#values)));
@@ -104,7 +108,7 @@ impl<'a> Pieces<'a> {
         };
         let enter = format_ident!("{verb}{suffix}", span = Span::call_site());
         let more = position.into_iter().chain(values);
-        glue!(#st::#enter(&#site #(, #more)*))
+        glue!(#st::#enter::<{ #constant.shape() }>(&#site #(, #more)*))
     }
 
     /// Reads the parent of an async span: an expression that gives what runs the future.

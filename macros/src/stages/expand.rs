@@ -37,7 +37,10 @@ fn expand_static(set: &Set, index: usize, stage: &Stage) -> TokenStream {
     };
     quote! {
         static #static_name: _st::StageInfo =
-            _st::StageInfo::new(#set_name, #name, #level, #within);
+            _st::StageInfo::new(#set_name, #name, #level, #within).at({
+                static SITE: _st::StageSite = _st::StageSite::new();
+                &SITE
+            });
     }
 }
 

@@ -3,8 +3,10 @@ pub fn forward<T: Send>(
     __arg_1: Permit,
     x: T,
 ) -> impl ::core::future::Future<Output = Result<Latents, Error>> {
+    const __STAGETRACE_STAGE: ::stagetrace::__private0::Stage = DiffStage::GpuForward
+        .stage();
     static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
-        DiffStage::GpuForward.stage(),
+        __STAGETRACE_STAGE,
         ::stagetrace::__private0::SpanKind::Internal,
         &[],
         ::core::concat!(::core::module_path!(), "::", "forward"),

@@ -1,7 +1,9 @@
 #[tokio::test]
 async fn forward() {
+    const __STAGETRACE_STAGE: ::stagetrace::__private0::Stage = DiffStage::GpuForward
+        .stage();
     static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
-        DiffStage::GpuForward.stage(),
+        __STAGETRACE_STAGE,
         ::stagetrace::__private0::SpanKind::Internal,
         &[],
         ::core::concat!(::core::module_path!(), "::", "forward"),

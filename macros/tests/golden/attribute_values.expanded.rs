@@ -1,13 +1,17 @@
 fn two(req: &Request, n: u32) -> u32 {
+    const __STAGETRACE_STAGE: ::stagetrace::__private0::Stage = DiffStage::Decode
+        .stage();
     static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
-        DiffStage::Decode.stage(),
+        __STAGETRACE_STAGE,
         ::stagetrace::__private0::SpanKind::Client,
         &["n", keys::MODEL],
         ::core::concat!(::core::module_path!(), "::", "two"),
         ::core::file!(),
         ::core::line!(),
     );
-    let __guard = ::stagetrace::__private0::enter_of_with(
+    let __guard = ::stagetrace::__private0::enter_of_with::<
+        { __STAGETRACE_STAGE.shape() },
+    >(
         &__STAGETRACE_SITE,
         || ::stagetrace::__private0::locate(&req).on(&DiffStage::Decode),
         |__begin| __begin.with((&(n), &(req.model))),
@@ -49,15 +53,19 @@ fn two(req: &Request, n: u32) -> u32 {
 }
 
 fn nine(n: u32) {
+    const __STAGETRACE_STAGE: ::stagetrace::__private0::Stage = DiffStage::Decode
+        .stage();
     static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
-        DiffStage::Decode.stage(),
+        __STAGETRACE_STAGE,
         ::stagetrace::__private0::SpanKind::Internal,
         &["1", "2", "3", "4", "5", "6", "7", "8", "9"],
         ::core::concat!(::core::module_path!(), "::", "nine"),
         ::core::file!(),
         ::core::line!(),
     );
-    let __guard = ::stagetrace::__private0::enter_detached_with(
+    let __guard = ::stagetrace::__private0::enter_detached_with::<
+        { __STAGETRACE_STAGE.shape() },
+    >(
         &__STAGETRACE_SITE,
         |__begin| __begin.with((&(n), &(n), &(n), &(n), &(n), &(n), &(n), &(n))),
     );

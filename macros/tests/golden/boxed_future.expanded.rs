@@ -1,8 +1,10 @@
 fn forward<'a>(
     req: &'a Job,
 ) -> Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>> {
+    const __STAGETRACE_STAGE: ::stagetrace::__private0::Stage = DiffStage::GpuForward
+        .stage();
     static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
-        DiffStage::GpuForward.stage(),
+        __STAGETRACE_STAGE,
         ::stagetrace::__private0::SpanKind::Internal,
         &[],
         ::core::concat!(::core::module_path!(), "::", "forward"),

@@ -1,6 +1,8 @@
 fn forward(steps: u32) -> impl Future<Output = u32> + Send {
+    const __STAGETRACE_STAGE: ::stagetrace::__private0::Stage = DiffStage::GpuForward
+        .stage();
     static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
-        DiffStage::GpuForward.stage(),
+        __STAGETRACE_STAGE,
         ::stagetrace::__private0::SpanKind::Internal,
         &["steps"],
         ::core::concat!(::core::module_path!(), "::", "forward"),

@@ -1,14 +1,18 @@
 impl<T> Engine for Cpu<T> {
     fn sync(&mut self) -> &mut T {
+        const __STAGETRACE_STAGE: ::stagetrace::__private0::Stage = DiffStage::GpuForward
+            .stage();
         static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
-            DiffStage::GpuForward.stage(),
+            __STAGETRACE_STAGE,
             ::stagetrace::__private0::SpanKind::Internal,
             &[],
             ::core::concat!(::core::module_path!(), "::", "sync"),
             ::core::file!(),
             ::core::line!(),
         );
-        let __guard = ::stagetrace::__private0::enter_of(
+        let __guard = ::stagetrace::__private0::enter_of::<
+            { __STAGETRACE_STAGE.shape() },
+        >(
             &__STAGETRACE_SITE,
             || ::stagetrace::__private0::locate(&self).on(&DiffStage::GpuForward),
         );
@@ -22,8 +26,10 @@ impl<T> Engine for Cpu<T> {
         return __value;
     }
     fn later(self, request: Request) -> impl ::core::future::Future<Output = Self> {
+        const __STAGETRACE_STAGE: ::stagetrace::__private0::Stage = DiffStage::GpuForward
+            .stage();
         static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
-            DiffStage::GpuForward.stage(),
+            __STAGETRACE_STAGE,
             ::stagetrace::__private0::SpanKind::Internal,
             &[],
             ::core::concat!(::core::module_path!(), "::", "later"),

@@ -19,11 +19,15 @@ const fn forward(request: &Request) {}
 const _: () = {
     use ::stagetrace::__private0 as _st;
     static STAGE_0: _st::StageInfo = _st::StageInfo::new(
-        "Stages",
-        "decode",
-        2u8,
-        ::core::option::Option::None,
-    );
+            "Stages",
+            "decode",
+            2u8,
+            ::core::option::Option::None,
+        )
+        .at({
+            static SITE: _st::StageSite = _st::StageSite::new();
+            &SITE
+        });
     #[automatically_derived]
     #[allow(dead_code, deprecated, unreachable_patterns)]
     impl Stages {

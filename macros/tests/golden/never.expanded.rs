@@ -1,13 +1,16 @@
 fn serve(permit: Permit) -> ! {
+    const __STAGETRACE_STAGE: ::stagetrace::__private0::Stage = DiffStage::Serve.stage();
     static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
-        DiffStage::Serve.stage(),
+        __STAGETRACE_STAGE,
         ::stagetrace::__private0::SpanKind::Internal,
         &[],
         ::core::concat!(::core::module_path!(), "::", "serve"),
         ::core::file!(),
         ::core::line!(),
     );
-    let __guard = ::stagetrace::__private0::enter(&__STAGETRACE_SITE);
+    let __guard = ::stagetrace::__private0::enter::<
+        { __STAGETRACE_STAGE.shape() },
+    >(&__STAGETRACE_SITE);
     match ::stagetrace::__private0::call(move || -> ::core::convert::Infallible {
         let permit = permit;
         #[allow(clippy::diverging_sub_expression)]
@@ -26,8 +29,9 @@ fn serve(permit: Permit) -> ! {
 }
 
 async fn serve_async(permit: Permit) -> ! {
+    const __STAGETRACE_STAGE: ::stagetrace::__private0::Stage = DiffStage::Serve.stage();
     static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
-        DiffStage::Serve.stage(),
+        __STAGETRACE_STAGE,
         ::stagetrace::__private0::SpanKind::Internal,
         &[],
         ::core::concat!(::core::module_path!(), "::", "serve_async"),

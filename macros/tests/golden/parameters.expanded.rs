@@ -8,15 +8,19 @@ fn patterns(
     y: u32,
     _permit: Permit,
 ) {
+    const __STAGETRACE_STAGE: ::stagetrace::__private0::Stage = DiffStage::Decode
+        .stage();
     static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
-        DiffStage::Decode.stage(),
+        __STAGETRACE_STAGE,
         ::stagetrace::__private0::SpanKind::Internal,
         &[],
         ::core::concat!(::core::module_path!(), "::", "patterns"),
         ::core::file!(),
         ::core::line!(),
     );
-    let __guard = ::stagetrace::__private0::enter_of(
+    let __guard = ::stagetrace::__private0::enter_of::<
+        { __STAGETRACE_STAGE.shape() },
+    >(
         &__STAGETRACE_SITE,
         || ::stagetrace::__private0::locate(&req).on(&DiffStage::Decode),
     );

@@ -1,23 +1,35 @@
 const _: () = {
     use ::stagetrace::__private0 as _st;
     static STAGE_0: _st::StageInfo = _st::StageInfo::new(
-        "DiffStage",
-        "scheduler_dispatch",
-        1u8,
-        ::core::option::Option::None,
-    );
+            "DiffStage",
+            "scheduler_dispatch",
+            1u8,
+            ::core::option::Option::None,
+        )
+        .at({
+            static SITE: _st::StageSite = _st::StageSite::new();
+            &SITE
+        });
     static STAGE_1: _st::StageInfo = _st::StageInfo::new(
-        "DiffStage",
-        "denoise_step",
-        3u8,
-        ::core::option::Option::Some(_st::Stage::new(&STAGE_0)),
-    );
+            "DiffStage",
+            "denoise_step",
+            3u8,
+            ::core::option::Option::Some(_st::Stage::new(&STAGE_0)),
+        )
+        .at({
+            static SITE: _st::StageSite = _st::StageSite::new();
+            &SITE
+        });
     static STAGE_2: _st::StageInfo = _st::StageInfo::new(
-        "DiffStage",
-        "vae",
-        2u8,
-        ::core::option::Option::None,
-    );
+            "DiffStage",
+            "vae",
+            2u8,
+            ::core::option::Option::None,
+        )
+        .at({
+            static SITE: _st::StageSite = _st::StageSite::new();
+            &SITE
+        });
     #[automatically_derived]
     #[allow(dead_code, deprecated, unreachable_patterns)]
     impl DiffStage {

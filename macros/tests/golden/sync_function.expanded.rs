@@ -1,14 +1,18 @@
 pub fn forward(req: &Request, steps: u32) -> Result<Latents, Error> {
     #![allow(clippy::pedantic)]
+    const __STAGETRACE_STAGE: ::stagetrace::__private0::Stage = DiffStage::GpuForward
+        .stage();
     static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
-        DiffStage::GpuForward.stage(),
+        __STAGETRACE_STAGE,
         ::stagetrace::__private0::SpanKind::Internal,
         &[],
         ::core::concat!(::core::module_path!(), "::", "forward"),
         ::core::file!(),
         ::core::line!(),
     );
-    let __guard = ::stagetrace::__private0::enter_of(
+    let __guard = ::stagetrace::__private0::enter_of::<
+        { __STAGETRACE_STAGE.shape() },
+    >(
         &__STAGETRACE_SITE,
         || ::stagetrace::__private0::locate(&req).on(&DiffStage::GpuForward),
     );

@@ -5,15 +5,20 @@ fn literal() {
         2u8,
         ::core::option::Option::None,
     );
+    const __STAGETRACE_STAGE: ::stagetrace::__private0::Stage = ::stagetrace::__private0::Stage::new(
+        &__STAGETRACE_INFO,
+    );
     static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
-        ::stagetrace::__private0::Stage::new(&__STAGETRACE_INFO),
+        __STAGETRACE_STAGE,
         ::stagetrace::__private0::SpanKind::Internal,
         &[],
         ::core::concat!(::core::module_path!(), "::", "literal"),
         ::core::file!(),
         ::core::line!(),
     );
-    let __guard = ::stagetrace::__private0::enter(&__STAGETRACE_SITE);
+    let __guard = ::stagetrace::__private0::enter::<
+        { __STAGETRACE_STAGE.shape() },
+    >(&__STAGETRACE_SITE);
     let __value: () = ::stagetrace::__private0::call(move || -> () {
         #[allow(clippy::diverging_sub_expression)]
         let __value: () = {};
@@ -39,8 +44,11 @@ fn constant(req: &Request) -> impl ::core::future::Future<Output = ()> {
         2u8,
         ::core::option::Option::None,
     );
+    const __STAGETRACE_STAGE: ::stagetrace::__private0::Stage = ::stagetrace::__private0::Stage::new(
+        &__STAGETRACE_INFO,
+    );
     static __STAGETRACE_SITE: ::stagetrace::__private0::Site = ::stagetrace::__private0::Site::new(
-        ::stagetrace::__private0::Stage::new(&__STAGETRACE_INFO),
+        __STAGETRACE_STAGE,
         ::stagetrace::__private0::SpanKind::Internal,
         &[],
         ::core::concat!(::core::module_path!(), "::", "constant"),

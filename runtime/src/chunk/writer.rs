@@ -1,9 +1,10 @@
 //! A thread's place in its chunk: reserve, write, publish.
 
 use super::pool::Pool;
+use crate::clock::Clock;
 use stagetrace_wire::recording::layout::chunk;
 use std::cell::Cell;
-use std::ptr;
+use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Where a thread writes next. Belongs to one thread.
@@ -12,6 +13,8 @@ pub(crate) struct Writer {
     cursor: Cell<*const AtomicU64>,
     limit: Cell<*const AtomicU64>,
     head: Cell<*const AtomicU64>,
+    /// The limit where ticks are those of the processor's counter, else null: see [`Writer::reserve_fast`].
+    fast_limit: Cell<*const AtomicU64>,
 }
 
 /// Words reserved in a chunk, not yet published.
@@ -25,7 +28,32 @@ impl Writer {
             cursor: Cell::new(ptr::null()),
             limit: Cell::new(ptr::null()),
             head: Cell::new(ptr::null()),
+            fast_limit: Cell::new(ptr::null()),
         }
+    }
+
+    /// Room for `words` in the current chunk of a recorder whose ticks are those of the processor's counter; `None` without
+    /// either, so that one comparison answers both. What is written there is published by [`Writer::publish_to`].
+    #[inline(always)]
+    pub(crate) fn reserve_fast(&self, words: usize) -> Option<NonNull<AtomicU64>> {
+        let cursor = self.cursor.get();
+        let next = cursor.wrapping_add(words);
+        if next > self.fast_limit.get() {
+            return None;
+        }
+        self.cursor.set(next);
+        // SAFETY: the limit is not null, so there is a chunk, in which the cursor is.
+        Some(unsafe { NonNull::new_unchecked(cursor.cast_mut()) })
+    }
+
+    /// Lets every reader see all up to `end`, which is where the next reservation begins.
+    #[inline(always)]
+    pub(crate) fn publish_to(&self, end: *const AtomicU64) {
+        debug_assert_eq!(end, self.cursor.get());
+        let head = self.head.get();
+        let tail = (end as usize).wrapping_sub(head as usize);
+        // SAFETY: something was reserved, so there is a chunk, whose head is valid for the life of the process.
+        unsafe { &*head.add(chunk::TAIL) }.store(tail as u64, Ordering::Release);
     }
 
     /// Room for `words` in the current chunk, `None` if it has not so much.
@@ -50,15 +78,13 @@ impl Writer {
         self.cursor.swap(&other.cursor);
         self.limit.swap(&other.limit);
         self.head.swap(&other.head);
+        self.fast_limit.swap(&other.fast_limit);
     }
 
     /// Lets every reader see all that was reserved and written so far.
     #[inline(always)]
     pub(crate) fn publish(&self) {
-        let head = self.head.get();
-        let tail = (self.cursor.get() as usize).wrapping_sub(head as usize);
-        // SAFETY: something was reserved, so there is a chunk, whose head is valid for the life of the process.
-        unsafe { &*head.add(chunk::TAIL) }.store(tail as u64, Ordering::Release);
+        self.publish_to(self.cursor.get());
     }
 
     /// Takes a new chunk with room for `words`, and hands over the old one. Whether there was one; if not, the old one
@@ -73,6 +99,8 @@ impl Writer {
         self.head.set(range.start);
         self.cursor.set(range.start.wrapping_add(chunk::HEAD / 8));
         self.limit.set(range.end);
+        let is_counter = pool.clock() == Clock::Counter;
+        self.fast_limit.set(if is_counter { range.end } else { ptr::null() });
         true
     }
 
@@ -81,6 +109,7 @@ impl Writer {
     pub(crate) fn forget(&self) {
         self.cursor.set(ptr::null());
         self.limit.set(ptr::null());
+        self.fast_limit.set(ptr::null());
         self.head.set(ptr::null());
     }
 
@@ -89,6 +118,7 @@ impl Writer {
         let head = self.head.replace(ptr::null());
         self.cursor.set(ptr::null());
         self.limit.set(ptr::null());
+        self.fast_limit.set(ptr::null());
         if !head.is_null() {
             // SAFETY: a chunk's head is valid for the life of the process, and atomic.
             pool.hand_over(unsafe { &*head.cast::<[AtomicU64; chunk::HEAD / 8]>() });

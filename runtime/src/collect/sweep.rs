@@ -322,7 +322,7 @@ impl Sweep {
     pub(crate) fn acknowledge(&mut self, mark: bool) {
         for place in std::mem::take(&mut self.handed) {
             if place.page == IN_SLAB {
-                slabs::release(self.pool, place.offset);
+                slabs::release(self.pool.slot(place.offset));
                 self.freed.give(self.pool, self.pool.slots(), place.offset);
                 continue;
             }

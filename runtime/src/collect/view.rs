@@ -26,13 +26,13 @@ impl<'a> Record<'a> {
         self.word(slot::META) as u32
     }
     pub(crate) fn sides(&self) -> u32 {
-        (self.word(slot::LIFE) >> slot::SIDES_SHIFT) as u16 as u32
+        slot::sides(self.word(slot::LIFE)) as u32
     }
     pub(crate) fn root(&self) -> u64 {
         self.word(slot::LIFE) & slot::ROOT_MASK
     }
     pub(crate) fn outcome(&self) -> u8 {
-        (self.word(slot::LIFE) >> slot::OUTCOME_SHIFT) as u8
+        slot::outcome(self.word(slot::LIFE))
     }
     pub(crate) fn trace(&self) -> [u64; 2] {
         [self.word(slot::TRACE), self.word(slot::TRACE + 1)]
@@ -100,15 +100,16 @@ const FUNCTION: &str = "code.function.name";
 impl<'a> SpanView<'a> {
     /// OTLP's flags.
     pub(crate) fn flags(&self) -> u32 {
-        let random = if self.record.flag(slot::RANDOM) { TraceFlags::RANDOM.bits() } else { 0 };
-        let remote = if self.record.flag(slot::REMOTE) { flags::IS_REMOTE } else { 0 };
-        u32::from(TraceFlags::SAMPLED.bits() | random) | flags::HAS_IS_REMOTE | remote
+        let life = self.record.word(slot::LIFE);
+        let trace = TraceFlags::SAMPLED.bits() | slot::trace_flags(life);
+        let remote = if life & slot::REMOTE != 0 { flags::IS_REMOTE } else { 0 };
+        u32::from(trace) | flags::HAS_IS_REMOTE | remote
     }
 
     /// Whether its parent is a span of another process.
     #[cfg(feature = "otel")]
     pub(crate) fn has_remote_parent(&self) -> bool {
-        self.record.flag(slot::REMOTE)
+        self.record.word(slot::LIFE) & slot::REMOTE != 0
     }
 
     /// Status and its description.

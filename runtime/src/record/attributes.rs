@@ -1,8 +1,9 @@
 //! A request's id and attributes on their way into its root.
 
+use super::inline::Inline;
 use super::local::Local;
 use super::side::{self, Owner};
-use super::slab::{Inline, SlabSpan};
+use super::slab::SlabSpan;
 use super::value::Value;
 use super::write::SlotRef;
 use crate::stage::Site;

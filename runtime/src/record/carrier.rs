@@ -72,7 +72,7 @@ impl Carrier for Position {
 impl Carrier for TraceState {
     type Request = AnyRequest;
 
-    #[inline]
+    #[inline(always)]
     fn position(&self) -> Position {
         match self.repr() {
             Repr::Live(live) => live.block().position(),
@@ -153,6 +153,8 @@ impl<Q: ?Sized> Located<Q> {
 }
 
 /// The place that a remote carrier names, at the level it brings or else the process's.
+#[cold]
+#[inline(never)]
 pub(crate) fn of_remote(remote: &Remote) -> Option<Position> {
     let context = remote.context()?;
     let wanted = || local::with(Local::base_level).unwrap_or_else(level::of_process);

@@ -78,30 +78,29 @@ impl fmt::Debug for Position {
     }
 }
 
-/// The small facts of a position, in one word: the root's number (24 bits), level, W3C flags, slot flags (8 each), the
-/// root's generation (13), and whether there is a trace. Root and slot flags lie where a slot's words take them with a mask
-/// or a shift.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+/// The small facts of a position, in one word, which is the word `LIFE` of a slot below it: the root's number and
+/// generation, the level, the W3C flags `sampled` and `random`, whether the span is of this process, and whether there is
+/// a trace.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct State(u64);
 
-const LEVEL_SHIFT: u32 = 24;
-const FLAGS_SHIFT: u32 = 32;
-const SLOT_SHIFT: u32 = 40;
-const REMOTE: u64 = (slot::REMOTE as u64) << SLOT_SHIFT;
-const ACTIVE: u64 = 1 << 63;
+impl Default for State {
+    fn default() -> State {
+        State::NONE
+    }
+}
 
 impl State {
-    /// No trace.
-    pub(crate) const NONE: State = State(0);
+    /// No trace: as one of another process that is not sampled.
+    pub(crate) const NONE: State = State(slot::REMOTE | 3 << slot::LEVEL_SHIFT);
 
-    /// The state of a trace at this level, with these W3C flags, without a root.
+    /// The state of a trace at this level (0 to 3), with these W3C flags, without a root.
     pub(crate) fn new(level: u8, flags: u8) -> State {
-        let slot_flags = if flags & TraceFlags::RANDOM.bits() != 0 { slot::RANDOM } else { 0 };
+        let known = TraceFlags::SAMPLED.bits() | TraceFlags::RANDOM.bits();
         State(
-            u64::from(level) << LEVEL_SHIFT
-                | u64::from(flags) << FLAGS_SHIFT
-                | u64::from(slot_flags) << SLOT_SHIFT
-                | ACTIVE,
+            u64::from(3 - level.min(3)) << slot::LEVEL_SHIFT
+                | u64::from(flags & known) << slot::TRACE_FLAGS_SHIFT
+                | slot::ACTIVE,
         )
     }
 
@@ -122,48 +121,55 @@ impl State {
 
     /// The same, of a span of another process.
     pub(crate) fn of_remote(self) -> State {
-        State(self.0 | REMOTE)
+        State(self.0 | slot::REMOTE)
     }
 
     /// The same, of a span of this process.
     #[inline(always)]
     pub(crate) fn of_local(self) -> State {
-        State(self.0 & !REMOTE)
+        State(self.0 & !slot::REMOTE)
     }
 
-    /// Whether the span of this position belongs to another process.
+    /// Whether there is a trace, and its span belongs to another process.
     #[inline(always)]
     pub(crate) fn is_remote(self) -> bool {
-        self.0 & REMOTE != 0
+        self.0 & (slot::REMOTE | slot::ACTIVE) == slot::REMOTE | slot::ACTIVE
+    }
+
+    /// Whether there is a trace, and its span belongs to this process.
+    #[inline(always)]
+    pub(crate) fn is_local(self) -> bool {
+        self.0 & slot::REMOTE == 0
     }
 
     /// Whether there is a trace.
     #[inline(always)]
     pub(crate) fn is_active(self) -> bool {
-        self.0 & ACTIVE != 0
+        self.0 & slot::ACTIVE != 0
+    }
+
+    /// Whether a stage of this level is recorded below it, and nothing but the span changes: one comparison, since the bit
+    /// for "of another process" stands above those of the level.
+    #[inline(always)]
+    pub(crate) fn takes(self, level: u8) -> bool {
+        (self.0 as u32) < (4 - u32::from(level)) << slot::LEVEL_SHIFT
     }
 
     /// The level; 0 without a trace or if it is not sampled.
     #[inline(always)]
     pub(crate) fn level(self) -> u8 {
-        (self.0 >> LEVEL_SHIFT) as u8
+        3 - ((self.0 >> slot::LEVEL_SHIFT) as u8 & 3)
     }
 
     /// The W3C flags.
     pub(crate) fn flags(self) -> u8 {
-        (self.0 >> FLAGS_SHIFT) as u8
+        slot::trace_flags(self.0)
     }
 
-    /// The request root's number, 0 for none, as it stands in a slot's word `LIFE`.
+    /// The request root's number and generation, 0 for none, as they stand in a slot's word `LIFE`.
     #[inline(always)]
     pub(crate) fn root(self) -> u64 {
         self.0 & slot::ROOT_MASK
-    }
-
-    /// What a slot's flags take from the context: whether the parent is remote, whether the trace id is random.
-    #[inline(always)]
-    pub(crate) fn slot_flags(self) -> u8 {
-        (self.0 >> SLOT_SHIFT) as u8
     }
 }
 

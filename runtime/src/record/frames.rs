@@ -1,30 +1,51 @@
-//! What was current before each guard of a thread, as a stack in memory of the thread's own.
+//! What was current before each guard by hand, as a stack in memory of the thread's own.
 //!
-//! Kept beside the guards and not in them, so that a guard is two words, which travel in registers. The first frames lie in
-//! the thread's own state; deeper stacks are allocated, and grow by doubling at a depth that the thread has not had before.
+//! The guard of a stage keeps what it puts back in itself, in registers or on the caller's stack. Guards by hand may be
+//! dropped in any order, so what they put back lies here, where each is found by its depth and known by its serial. The
+//! first frames lie in the thread's own state; deeper stacks are allocated, and grow by doubling at a depth that the thread
+//! has not had before.
 
-use super::Context;
-use super::context::State;
-use crate::stage::StageInfo;
+use super::local::Before;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::{Cell, UnsafeCell};
 use std::mem::MaybeUninit;
 use std::ptr;
-use std::sync::atomic::AtomicU64;
 
-/// What was current, as far as the guard changed it.
+/// What was current before a guard.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Frame {
-    pub(crate) span: u64,
-    pub(crate) stage: *const StageInfo,
-    pub(crate) slot: *const AtomicU64,
-    /// Whether the trace changed too; else the last two are not written.
-    pub(crate) switched: bool,
-    /// Tells the guard by hand that made it from others that come to the same depth; 0 for a stage's.
-    pub(crate) serial: u32,
-    pub(crate) trace: [u64; 2],
-    pub(crate) state: State,
+    before: Before,
+    serial: u32,
+}
+
+/// The frame that a guard made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// How deep the stack was with it; 0 for none.
+    depth: u32,
+    /// Tells it from others that come to the same depth.
+    serial: u32,
+}
+
+impl Mark {
+    /// No frame.
+    pub(crate) const NONE: Mark = Mark { depth: 0, serial: 0 };
+
+    /// Whether there is no frame.
+    pub(crate) fn is_none(self) -> bool {
+        self.depth == 0
+    }
+
+    /// Both numbers in one word.
+    pub(crate) fn to_word(self) -> u64 {
+        u64::from(self.depth) << 32 | u64::from(self.serial)
+    }
+
+    /// The mark of a word that [`Mark::to_word`] gave.
+    pub(crate) fn from_word(word: u64) -> Mark {
+        Mark { depth: (word >> 32) as u32, serial: word as u32 }
+    }
 }
 
 /// Frames in the thread's own state.
@@ -58,68 +79,43 @@ impl Frames {
         self.depth.get()
     }
 
-    /// Pops down to `depth`, which is not above the present one.
+    /// Pops down to `depth`, unless the stack is no deeper.
     #[inline(always)]
-    pub(crate) fn set_depth(&self, depth: u32) {
-        debug_assert!(depth <= self.depth.get());
-        self.depth.set(depth);
+    pub(crate) fn cut(&self, depth: u32) {
+        self.depth.set(self.depth.get().min(depth));
     }
 
-    /// Pushes the frame of a guard that changes the span, the stage and the slot; gives the guard's depth.
-    #[inline(always)]
-    pub(crate) fn push_span(
-        &self,
-        span: u64,
-        stage: *const StageInfo,
-        slot: *const AtomicU64,
-    ) -> u32 {
+    /// Pushes what is current before a guard.
+    pub(crate) fn push(&self, before: Before) -> Mark {
         let depth = self.depth.get();
         if depth == self.room.get() {
             self.grow();
         }
+        let serial = self.serial.get().wrapping_add(1);
+        self.serial.set(serial);
         // SAFETY: `depth` is below `room` now, so the frame is in the allocation, which only this thread uses.
-        unsafe {
-            let frame = self.first.get().add(depth as usize);
-            (*frame).span = span;
-            (*frame).stage = stage;
-            (*frame).slot = slot;
-            (*frame).switched = false;
-            (*frame).serial = 0;
-        }
+        unsafe { self.first.get().add(depth as usize).write(Frame { before, serial }) };
         self.depth.set(depth + 1);
-        depth + 1
+        Mark { depth: depth + 1, serial }
     }
 
-    /// A number for a guard by hand, never 0.
-    pub(crate) fn next_serial(&self) -> u32 {
-        self.serial.set(self.serial.get().wrapping_add(1).max(1));
-        self.serial.get()
+    /// What was current before the guard at this depth, 1 for the outermost; `None` if the stack is not so deep.
+    pub(crate) fn before(&self, depth: u32) -> Option<Before> {
+        self.frame(depth).map(|frame| frame.before)
     }
 
-    /// Pushes the frame of a guard that changes everything; gives the guard's depth.
-    #[inline]
-    pub(crate) fn push(&self, before: &Context, serial: u32) -> u32 {
-        let Context { trace, span, state, stage, slot } = *before;
-        let depth = self.push_span(span, stage, slot);
-        // SAFETY: `push_span` has just written the frame below `depth`.
-        unsafe {
-            let frame = self.first.get().add(depth as usize - 1);
-            (*frame).switched = true;
-            (*frame).serial = serial;
-            (*frame).trace = trace;
-            (*frame).state = state;
-        }
-        depth
+    /// Pops the guard's frame and all above it: what was current before, and whether it was on top. `None` if it was popped
+    /// already.
+    pub(crate) fn pop(&self, mark: Mark) -> Option<(Before, bool)> {
+        let frame = self.frame(mark.depth).filter(|frame| frame.serial == mark.serial)?;
+        let was_on_top = self.depth.replace(mark.depth - 1) == mark.depth;
+        Some((frame.before, was_on_top))
     }
 
-    /// The frame of the guard with this depth, which is in force.
-    ///
-    /// # Safety
-    /// The stack is at least that deep, and `depth` is not 0.
-    #[inline(always)]
-    pub(crate) unsafe fn frame(&self, depth: u32) -> &Frame {
-        // SAFETY: the caller's promise: the frame was written and lies in the allocation.
-        unsafe { &*self.first.get().add(depth as usize - 1) }
+    fn frame(&self, depth: u32) -> Option<Frame> {
+        let is_there = 1 <= depth && depth <= self.depth.get();
+        // SAFETY: the frames below the depth were written and lie in the allocation.
+        is_there.then(|| unsafe { *self.first.get().add(depth as usize - 1) })
     }
 
     #[cold]
@@ -184,29 +180,31 @@ fn layout(frames: u32) -> Layout {
 mod tests {
     use super::*;
 
+    fn at(base: u64) -> Before {
+        Before { base, ..Before::NOTHING }
+    }
+
     #[test]
     fn a_deep_stack_gives_back_every_frame() {
         let frames = Frames::new();
-        let depths: Vec<u32> =
-            (0..1_000).map(|span| frames.push_span(span, ptr::null(), ptr::null())).collect();
-        for (span, depth) in depths.into_iter().enumerate().rev() {
-            // SAFETY: pushed above, and popped from the top down.
-            assert_eq!(unsafe { frames.frame(depth) }.span, span as u64);
-            frames.set_depth(depth - 1);
+        let marks: Vec<Mark> = (0..1_000).map(|span| frames.push(at(span))).collect();
+        for (span, mark) in marks.into_iter().enumerate().rev() {
+            let popped = frames.pop(mark).map(|(before, on_top)| (before.base, on_top));
+            assert_eq!(popped, Some((span as u64, true)));
         }
         frames.free_if_empty();
         assert_eq!(frames.room.get(), 0);
     }
 
     #[test]
-    fn a_whole_context_comes_back_whole() {
+    fn a_frame_that_was_popped_with_an_outer_one_is_not_mistaken_for_another_at_its_depth() {
         let frames = Frames::new();
-        let before = Context { trace: [1, 2], span: 3, ..Context::NONE };
-        let depth = frames.push(&before, 0);
-        // SAFETY: just pushed.
-        let frame = unsafe { frames.frame(depth) };
-        assert_eq!((frame.switched, frame.trace, frame.span), (true, [1, 2], 3));
-        frames.set_depth(0);
+        let outer = frames.push(at(1));
+        let inner = frames.push(at(2));
+        assert!(frames.pop(outer).is_some_and(|(before, on_top)| before.base == 1 && !on_top));
+        let (first, second) = (frames.push(at(3)), frames.push(at(4)));
+        assert!(frames.pop(inner).is_none());
+        assert!(frames.pop(second).is_some() && frames.pop(first).is_some());
         frames.free_if_empty();
     }
 }

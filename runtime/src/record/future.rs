@@ -1,7 +1,7 @@
 //! Stages that are futures: current while polled, ended when ready, and known to be cancelled when dropped before.
 
 use super::context::State;
-use super::local::{self, Local};
+use super::local::{self, Before, Local};
 use super::side::{self, Owner};
 use super::slab::SlabSpan;
 use super::tuples::Attributes;
@@ -10,11 +10,10 @@ use super::write::SlotRef;
 use super::{Context, Position, recorder};
 use crate::request::{Judged, Outcome};
 use crate::stage::{Site, Stage, level};
-use stagetrace_wire::recording::layout::slot;
 use std::mem;
 use std::pin::Pin;
 use std::ptr;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::AtomicU64;
 use std::task::{Context as TaskContext, Poll};
 
 /// A stage that is going to run: where it goes and at what level were read when this was made.
@@ -53,6 +52,15 @@ impl Under {
         Under { trace, span, state, stage: unsafe { Stage::from_address(stage) } }
     }
 
+    /// What is current, for a stage of this site: its own stage need not be known where nobody asks.
+    #[inline]
+    fn current(local: &Local, site: &'static Site) -> Under {
+        let stage = if site.within().is_some() { local.stage() } else { ptr::null() };
+        let (trace, span, state) = (local.trace(), local.span(), local.state.get());
+        // SAFETY: a thread's stage is that of a site, or null.
+        Under { trace, span, state, stage: unsafe { Stage::from_address(stage) } }
+    }
+
     fn context(&self) -> Context {
         let Under { trace, span, state, stage } = *self;
         let stage = stage.map_or(ptr::null(), Stage::address);
@@ -65,13 +73,11 @@ pub fn prepare(site: &'static Site) -> Prepared {
     if level::in_use() < site.level() {
         return Prepared { site, state: Progress::Off };
     }
-    local::with(|local| {
-        let context = local.context();
-        match context.state.is_active() {
-            true => Prepared::under(site, &context, false),
-            false => Prepared::own(local, site),
-        }
-    })
+    let local = local::here();
+    match local.state.get().is_active() {
+        true => Prepared::under(site, Under::current(local, site), false),
+        false => Prepared::own(local, site),
+    }
 }
 
 /// Reads where the request at `position` is now.
@@ -86,14 +92,12 @@ pub fn prepare_of(site: &'static Site, position: impl FnOnce() -> Position) -> P
     if site.level() == 1 {
         super::live::note_stage(&position, site);
     }
-    local::with(|local| {
-        let current = local.context();
-        if current.trace == position.trace {
-            Prepared::under(site, &current, false)
-        } else {
-            Prepared::under(site, &Context::at(position), true)
-        }
-    })
+    let local = local::here();
+    if local.trace() == position.trace {
+        Prepared::under(site, Under::current(local, site), false)
+    } else {
+        Prepared::under(site, Under::new(&Context::at(position)), true)
+    }
 }
 
 /// A stage in a trace of its own, whatever is current.
@@ -107,9 +111,9 @@ pub fn prepare_detached(site: &'static Site) -> Prepared {
 impl Prepared {
     /// A stage of that context. If it is not recorded there, the context is only set where it `differs` from what is
     /// current.
-    fn under(site: &'static Site, context: &Context, differs: bool) -> Prepared {
-        let under = Under::new(context);
-        let state = match context.state.level() >= site.level() {
+    #[inline]
+    fn under(site: &'static Site, under: Under, differs: bool) -> Prepared {
+        let state = match under.state.level() >= site.level() {
             true => Progress::Waiting(under),
             false if differs => Progress::Unrecorded(under),
             false => Progress::Off,
@@ -151,11 +155,7 @@ impl Prepared {
     #[inline]
     fn begin(&mut self, local: &Local) {
         let Progress::Waiting(under) = self.state else { return };
-        let before = local.context();
-        local.set_context(&under.context());
-        let span = SlabSpan::begin(local, self.site, 0);
-        local.set_context(&before);
-        self.state = match span {
+        self.state = match SlabSpan::begin(local, self.site, 0, &under.context()) {
             None => Progress::Off,
             Some(span) => {
                 span.publish();
@@ -167,17 +167,13 @@ impl Prepared {
     /// Makes the stage current until the returned value is dropped.
     #[inline]
     fn enter(&mut self) -> Polling {
-        local::with(|local| {
-            self.begin(local);
-            let inside = match &self.state {
-                Progress::Running(span, state) => span.inside(*state, self.site.stage().address()),
-                Progress::Unrecorded(under) => under.context(),
-                Progress::Off | Progress::Waiting(_) => return Polling(None),
-            };
-            let before = local.context();
-            local.set_context(&inside);
-            Polling(Some((before, local.frames.depth())))
-        })
+        let local = local::here();
+        self.begin(local);
+        match &self.state {
+            Progress::Running(span, state) => Polling::span(local, span, *state),
+            Progress::Unrecorded(under) => Polling::context(local, &under.context()),
+            Progress::Off | Progress::Waiting(_) => Polling::NOTHING,
+        }
     }
 
     #[inline]
@@ -198,26 +194,74 @@ impl Drop for Prepared {
     }
 }
 
-/// What was current before a poll, whole: guards that the poll left behind are popped.
-struct Polling(Option<(Context, u32)>);
+/// What was current before a poll; put back when it is over, and guards that the poll left behind are popped.
+struct Polling {
+    before: Earlier,
+    depth: u32,
+}
+
+enum Earlier {
+    /// The poll changes nothing.
+    Same,
+    /// A span was made current in the place of this.
+    Span { trace: [u64; 2], state: State, slot: *const AtomicU64 },
+    /// Anything was.
+    All(Before),
+}
+
+impl Polling {
+    const NOTHING: Polling = Polling { before: Earlier::Same, depth: 0 };
+
+    #[inline]
+    fn span(local: &Local, span: &SlabSpan, state: State) -> Polling {
+        let before = Earlier::Span {
+            trace: local.trace(),
+            state: local.state.get(),
+            slot: local.slot.get(),
+        };
+        local.set_trace(span.trace(), state);
+        local.set_slot(span.slot().address());
+        Polling { before, depth: local.frames.depth() }
+    }
+
+    fn context(local: &Local, context: &Context) -> Polling {
+        let before = local.save();
+        local.set_context(context);
+        Polling { before: Earlier::All(before), depth: local.frames.depth() }
+    }
+}
 
 impl Drop for Polling {
     #[inline]
     fn drop(&mut self) {
-        if let Some((before, depth)) = &self.0 {
-            local::with(|local| {
-                if local.frames.depth() != *depth {
-                    recorder::count(&recorder::OUT_OF_ORDER);
-                }
-                if local.frames.depth() < *depth {
-                    // A guard from before the poll was dropped inside: it has put back what was before it.
-                    return;
-                }
-                local.frames.set_depth(*depth);
-                local.set_context(before);
-            });
+        let local = local::here();
+        if let Earlier::Same = self.before {
+            return;
+        }
+        if local.frames.depth() != self.depth && !pop_left_behind(local, self.depth) {
+            return;
+        }
+        match &self.before {
+            Earlier::Same => {}
+            Earlier::Span { trace, state, slot } => {
+                local.set_trace(*trace, *state);
+                local.set_slot(*slot);
+            }
+            Earlier::All(before) => local.restore(before),
         }
     }
+}
+
+/// Pops what a poll left behind. Whether what was before the poll is still to be put back: not if a guard from before it
+/// was dropped inside, which has put back what was before that.
+#[cold]
+#[inline(never)]
+fn pop_left_behind(local: &Local, depth: u32) -> bool {
+    recorder::count(&recorder::OUT_OF_ORDER);
+    let Some(before) = local.frames.before(depth + 1) else { return false };
+    local.restore(&before);
+    local.frames.cut(depth);
+    true
 }
 
 /// A future that is a stage.
@@ -299,8 +343,8 @@ pub fn record_return<V: Value + ?Sized>(site: &'static Site, value: &V) {
 /// Whether the current span is recorded, and one of `site`.
 fn is_current(local: &Local, site: &'static Site) -> bool {
     // SAFETY: the context only has the slot while whoever made it current keeps the span.
-    let slot = unsafe { SlotRef::new(local.slot.get()) };
-    !slot.is_none() && slot.word(slot::META).load(Ordering::Relaxed) as u32 == site.number()
+    let slot = unsafe { SlotRef::new(local.known_slot()) };
+    !slot.is_none() && local.current_site() == site.number()
 }
 
 /// A future during which a span or a position is current. Made by [`InSpan`].
@@ -344,11 +388,7 @@ impl<F: Future, S> Future for Inside<F, S> {
         if !this.inside.state.is_active() {
             return future.poll(task);
         }
-        let _polling = local::with(|local| {
-            let before = local.context();
-            local.set_context(&this.inside);
-            Polling(Some((before, local.frames.depth())))
-        });
+        let _polling = Polling::context(local::here(), &this.inside);
         future.poll(task)
     }
 }

@@ -176,6 +176,7 @@ impl Block {
     }
 
     /// Where the root is.
+    #[inline(always)]
     pub(crate) fn position(&self) -> Position {
         Position {
             trace: [0, 1].map(|half| self.trace[half].load(Ordering::Relaxed)),
@@ -190,6 +191,7 @@ impl Block {
         trace == [0, 1].map(|half| self.trace[half].load(Ordering::Relaxed))
     }
 
+    #[inline(always)]
     fn state(&self) -> State {
         State::from_word(self.state.load(Ordering::Relaxed))
     }

@@ -10,9 +10,10 @@ use super::recorder;
 use crate::chunk::{DropCause, Hand, Pool, Writer};
 use crate::clock::Clock;
 use crate::stage::StageInfo;
+use stagetrace_wire::recording::layout::slot;
 use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 thread_local! {
@@ -41,11 +42,16 @@ pub(crate) fn with<R>(f: impl FnOnce(&Local) -> R) -> R {
 pub(crate) struct Local {
     writer: Writer,
     trace: Cell<[u64; 2]>,
-    pub(crate) span: Cell<u64>,
     pub(crate) state: Cell<State>,
-    pub(crate) stage: Cell<*const StageInfo>,
+    /// The slot of the current span while that is sure to be there, else [`Local::base`], or [`NOWHERE`] as long as nothing
+    /// was current. Its word `SPAN` is the current span's id.
     pub(crate) slot: Cell<*const AtomicU64>,
     ids: Cell<u64>,
+    /// Stands for the slot of a span that is only known by its id.
+    base: [AtomicU64; slot::WORDS],
+    /// The enclosing stage of `stage_of`, null if unknown. In other slots it is that of their site.
+    stage: Cell<*const StageInfo>,
+    stage_of: Cell<*const AtomicU64>,
     /// What was current before each guard in force.
     pub(crate) frames: Frames,
     clock: Cell<Clock>,
@@ -57,6 +63,49 @@ pub(crate) struct Local {
     pub(crate) slots: Hand,
     pub(crate) blocks: Hand,
 }
+
+/// What was current, as it stood in a thread's state. A null slot stands for the thread's own one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Before {
+    pub(crate) trace: [u64; 2],
+    pub(crate) state: State,
+    pub(crate) slot: *const AtomicU64,
+    /// The span of the thread's own slot.
+    pub(crate) base: u64,
+    pub(crate) stage: *const StageInfo,
+    pub(crate) stage_of: *const AtomicU64,
+}
+
+impl Before {
+    /// Nothing.
+    #[cfg(test)]
+    pub(crate) const NOTHING: Before = Before {
+        trace: [0; 2],
+        state: State::NONE,
+        slot: ptr::null(),
+        base: 0,
+        stage: ptr::null(),
+        stage_of: ptr::null(),
+    };
+}
+
+/// The slot of no span, for threads in which nothing was current yet.
+static NOWHERE: [AtomicU64; slot::WORDS] = [const { AtomicU64::new(0) }; slot::WORDS];
+/// Stands where a site's number does if there is none, but the stage is known.
+const NO_SITE: u64 = u32::MAX as u64;
+/// Between two ids of a thread: twice an odd number, so that the odd ids come round only after all were used.
+const STEP: u64 = 0x3C6E_F372;
+/// What half of it is multiplied with to give 1.
+const HALF_STEP_INVERSE: u64 = {
+    // Newton's iteration doubles the bits that are right.
+    let (half, mut inverse, mut turn) = (STEP / 2, STEP / 2, 0);
+    while turn < 6 {
+        inverse = inverse.wrapping_mul(2u64.wrapping_sub(half.wrapping_mul(inverse)));
+        turn += 1;
+    }
+    inverse
+};
+const _: () = assert!((STEP / 2).wrapping_mul(HALF_STEP_INVERSE) == 1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
@@ -75,11 +124,12 @@ impl Local {
         Local {
             writer: Writer::new(),
             trace: Cell::new([0; 2]),
-            span: Cell::new(0),
             state: Cell::new(State::NONE),
-            stage: Cell::new(ptr::null()),
-            slot: Cell::new(ptr::null()),
+            slot: Cell::new(NOWHERE.as_ptr()),
             ids: Cell::new(0),
+            base: [const { AtomicU64::new(0) }; slot::WORDS],
+            stage: Cell::new(ptr::null()),
+            stage_of: Cell::new(NOWHERE.as_ptr()),
             frames: Frames::new(),
             clock: Cell::new(Clock::Monotonic),
             phase: Cell::new(Phase::Fresh),
@@ -92,32 +142,121 @@ impl Local {
     }
 
     /// What is current.
-    #[inline(always)]
     pub(crate) fn context(&self) -> Context {
         Context {
             trace: self.trace.get(),
-            span: self.span.get(),
+            span: self.span(),
             state: self.state.get(),
-            stage: self.stage.get(),
-            slot: self.slot.get(),
+            stage: self.stage(),
+            slot: self.known_slot(),
         }
     }
 
-    /// Makes `context` current.
+    /// The current span's id, 0 for none.
     #[inline(always)]
-    pub(crate) fn set_context(&self, context: &Context) {
-        self.trace.set(context.trace);
-        self.span.set(context.span);
-        self.state.set(context.state);
-        self.stage.set(context.stage);
-        self.slot.set(context.slot);
+    pub(crate) fn span(&self) -> u64 {
+        // SAFETY: it is never null, and the words of slots stay for the life of the process or of this thread.
+        unsafe { &*self.slot.get().add(slot::SPAN) }.load(Ordering::Relaxed)
     }
 
-    /// Makes another trace current, without a span in it.
+    /// The current span's slot, null if it is not sure to be there.
+    pub(crate) fn known_slot(&self) -> *const AtomicU64 {
+        let slot = self.slot.get();
+        if self.is_own(slot) { ptr::null() } else { slot }
+    }
+
+    /// Whether that is no span's slot, but stands for one.
+    fn is_own(&self, slot: *const AtomicU64) -> bool {
+        ptr::eq(slot, self.base.as_ptr()) || ptr::eq(slot, NOWHERE.as_ptr())
+    }
+
+    /// Number of the current span's site, 0 if unknown.
+    #[inline(always)]
+    pub(crate) fn current_site(&self) -> u32 {
+        // SAFETY: as in `span`; the thread's own slot has no site.
+        unsafe { &*self.slot.get().add(slot::META) }.load(Ordering::Relaxed) as u32
+    }
+
+    /// Whether the current span's site says what stage encloses it.
+    pub(crate) fn is_in_stage(&self) -> bool {
+        !ptr::eq(self.slot.get(), self.stage_of.get())
+    }
+
+    /// The nearest enclosing stage, null if unknown.
+    pub(crate) fn stage(&self) -> *const StageInfo {
+        let slot = self.slot.get();
+        if ptr::eq(slot, self.stage_of.get()) {
+            return self.stage.get();
+        }
+        recorder::site_of(self.current_site()).map_or(ptr::null(), |site| site.stage().address())
+    }
+
+    /// Makes `context` current.
+    pub(crate) fn set_context(&self, context: &Context) {
+        self.set_trace(context.trace, context.state);
+        let slot = context.slot;
+        // SAFETY: null, or a slot, whose words are there as long as the process; but it may be that of another span by now.
+        let is_its = !slot.is_null()
+            && unsafe { &*slot.add(slot::SPAN) }.load(Ordering::Relaxed) == context.span;
+        let slot = if is_its {
+            slot
+        } else {
+            self.base[slot::SPAN].store(context.span, Ordering::Relaxed);
+            self.base.as_ptr()
+        };
+        self.slot.set(slot);
+        self.set_stage(context.stage, slot);
+    }
+
+    /// Says which stage encloses the span of a slot.
+    fn set_stage(&self, stage: *const StageInfo, of: *const AtomicU64) {
+        self.stage.set(stage);
+        self.stage_of.set(of);
+        let is_known = !stage.is_null() && ptr::eq(of, self.base.as_ptr());
+        self.base[slot::META].store(if is_known { NO_SITE } else { 0 }, Ordering::Relaxed);
+    }
+
+    /// All of what is current, as it stands here.
+    #[inline]
+    pub(crate) fn save(&self) -> Before {
+        let own = |slot| if self.is_own(slot) { ptr::null() } else { slot };
+        Before {
+            trace: self.trace.get(),
+            state: self.state.get(),
+            slot: own(self.slot.get()),
+            base: self.base[slot::SPAN].load(Ordering::Relaxed),
+            stage: self.stage.get(),
+            stage_of: own(self.stage_of.get()),
+        }
+    }
+
+    /// Puts back what was current.
+    #[inline]
+    pub(crate) fn restore(&self, before: &Before) {
+        let own = |slot: *const AtomicU64| if slot.is_null() { self.base.as_ptr() } else { slot };
+        self.set_trace(before.trace, before.state);
+        self.slot.set(own(before.slot));
+        self.base[slot::SPAN].store(before.base, Ordering::Relaxed);
+        self.set_stage(before.stage, own(before.stage_of));
+    }
+
+    /// Makes the span of a slot that has just begun here current, in the current trace.
+    #[inline(always)]
+    pub(crate) fn set_slot(&self, slot: *const AtomicU64) {
+        self.slot.set(slot);
+    }
+
+    /// Makes another trace current, but no span of it.
     #[inline(always)]
     pub(crate) fn set_trace(&self, trace: [u64; 2], state: State) {
         self.trace.set(trace);
         self.state.set(state);
+    }
+
+    /// Where the current trace's id stands, to be copied from.
+    #[inline(always)]
+    pub(crate) fn trace_at(&self) -> *const [u64; 2] {
+        self.trace.as_ptr()
     }
 
     /// The current trace's id.
@@ -128,7 +267,7 @@ impl Local {
 
     /// Where this thread is.
     pub(crate) fn position(&self) -> Position {
-        self.context().position()
+        Position { trace: self.trace.get(), span: self.span(), state: self.state.get() }
     }
 
     /// The writer of this thread's own chunk.
@@ -148,13 +287,19 @@ impl Local {
         self.clock.get().ticks()
     }
 
-    /// A span id that no other span has.
+    /// A span id that no other span has, never 0.
     #[inline(always)]
     pub(crate) fn next_id(&self) -> u64 {
-        // A Weyl sequence from a random start: it takes every value once before it repeats.
-        let id = self.ids.get().wrapping_add(0x9E37_79B9_7F4A_7C15);
+        // A Weyl sequence from a random start: it takes every odd value once before it repeats.
+        let id = self.ids.get().wrapping_add(STEP);
         self.ids.set(id);
-        if id == 0 { 0x9E37_79B9_7F4A_7C15 } else { id }
+        id
+    }
+
+    /// Whether this thread made the id `later` after the id `earlier`, and not too long after.
+    pub(crate) fn is_later(later: u64, earlier: u64) -> bool {
+        let steps = (later.wrapping_sub(earlier) / 2).wrapping_mul(HALF_STEP_INVERSE) << 1 >> 1;
+        (1..1 << 40).contains(&steps)
     }
 
     /// A trace id: two independent random words, not both 0.
@@ -220,7 +365,7 @@ impl Local {
     pub(crate) fn adopt(&self, pool: &'static Pool, seed: [u64; 3]) {
         self.pool.set(Some(pool));
         self.clock.set(pool.clock());
-        self.ids.set(seed[0]);
+        self.ids.set(seed[0] | 1);
         self.random.set([seed[1], seed[2] | 1]);
         self.phase.set(Phase::Live);
     }
@@ -252,11 +397,9 @@ impl Local {
     /// Swaps everything of this thread for `other`'s; a capture does so before and after.
     pub(crate) fn swap(&self, other: &Local) {
         self.writer.swap(&other.writer);
-        self.trace.swap(&other.trace);
-        self.span.swap(&other.span);
-        self.state.swap(&other.state);
-        self.stage.swap(&other.stage);
-        self.slot.swap(&other.slot);
+        let (here, there) = (self.save(), other.save());
+        self.restore(&there);
+        other.restore(&here);
         self.ids.swap(&other.ids);
         self.frames.settle();
         other.frames.settle();
@@ -280,6 +423,8 @@ impl Local {
     /// Leaves the recorder to whom it belongs: after a fork, to the parent.
     #[cfg(unix)]
     pub(crate) fn forget_recorder(&self) {
+        // The slot's memory is about to go; the id stays, for whoever injects it.
+        self.set_context(&Context { slot: ptr::null(), ..self.context() });
         self.writer.forget();
         self.pool.set(None);
     }

@@ -13,11 +13,14 @@
 mod attributes;
 mod carrier;
 mod context;
+mod entry;
 mod frames;
 mod future;
 mod guard;
+mod inline;
 pub(crate) mod live;
 pub(crate) mod local;
+mod next;
 mod propagation;
 pub(crate) mod recorder;
 pub(crate) mod register;
@@ -27,6 +30,7 @@ pub(crate) mod slab;
 mod span;
 mod trace_state;
 mod tuples;
+mod unwind;
 mod value;
 mod write;
 
@@ -35,14 +39,16 @@ pub use attributes::RequestRecorder;
 pub use carrier::{Accepts, AnyRequest, Carrier, Located, StateField, locate};
 pub(crate) use context::Context;
 pub use context::Position;
+pub use entry::{Attached, attach};
 pub use future::{
     InSpan, Inside, Late, Prepared, StageFuture, prepare, prepare_detached, prepare_of,
     record_current, record_return,
 };
 pub use guard::{
-    Attached, Begin, StageGuard, attach, enter, enter_detached, enter_detached_with, enter_of,
-    enter_of_with, enter_with,
+    Begin, StageGuard, enter, enter_detached, enter_detached_with, enter_of, enter_of_with,
+    enter_with,
 };
+pub use next::{Consecutive, next};
 pub use propagation::{extract, inject};
 pub use root::{Parent, Traced};
 pub use span::{

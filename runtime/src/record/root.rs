@@ -3,9 +3,10 @@
 use super::attributes::{Beginning, RequestRecorder};
 use super::carrier::{Carrier, of_remote};
 use super::context::State;
+use super::inline::Inline;
 use super::live::{self, Block};
 use super::local::{self, Local};
-use super::slab::{Inline, SlabSpan};
+use super::slab::SlabSpan;
 use super::write::INLINE_WORDS;
 use super::{Context, Position, recorder};
 use crate::request::{Judged, Live, Outcome, Repr, TraceState};
@@ -173,13 +174,11 @@ fn begin(
         *state.repr_mut() = carrier.map_or(Repr::Null, Repr::Remote);
         return None;
     };
-    let before = local.context();
-    local.set_context(&Context { state: context.state.below_root(root), ..context });
+    let under = Context { state: context.state.below_root(root), ..context };
     let recorded = context.state.level() >= site.level();
-    let span = recorded.then(|| SlabSpan::begin(local, site, slot::ROOT)).flatten();
+    let span = recorded.then(|| SlabSpan::begin(local, site, slot::ROOT, &under)).flatten();
     if recorded && span.is_none() {
         // Dropped and counted: the request stays as it was, so that what it carries still goes on.
-        local.set_context(&before);
         block.fill(Position { state: State::NONE.below_root(root), ..Position::NULL }, None);
         block.unshare();
         block.free(root);
@@ -187,7 +186,6 @@ fn begin(
         return None;
     }
     let id = span.as_ref().map_or_else(|| local.next_id(), SlabSpan::id);
-    local.set_context(&before);
     let position = Position {
         trace: context.trace,
         span: id,

@@ -4,10 +4,10 @@
 //! their own, in the chunk of the thread that reports them. The span's slot counts them: whoever exports the span
 //! waits until that many were seen.
 
+use super::Position;
 use super::local::Local;
 use super::value::{Value, encode_at};
 use super::write::SlotRef;
-use super::{Context, Position};
 use crate::chunk::DropCause;
 use crate::request::Judged;
 use stagetrace_wire::recording::layout::{side, slot};
@@ -39,9 +39,9 @@ impl Owner {
 
     /// The current span of a thread, `None` if there is none that is recorded here.
     pub(crate) fn current(local: &Local) -> Option<Owner> {
-        let Context { trace, span, state, slot, .. } = local.context();
-        // SAFETY: the context only has the slot while whoever made it current keeps the span.
-        let slot = unsafe { SlotRef::new(slot) };
+        let Position { trace, span, state } = local.position();
+        // SAFETY: the slot is only known while whoever made it current keeps the span.
+        let slot = unsafe { SlotRef::new(local.known_slot()) };
         // What is said about a span of another process could never be exported with it.
         (state.level() > 0 && span != 0 && !state.is_remote()).then_some(Owner {
             trace,

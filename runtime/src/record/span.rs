@@ -1,6 +1,6 @@
 //! Spans by hand, for code without stages: begun anywhere, sent anywhere, entered when needed, ended on drop.
 
-use super::guard::Entry;
+use super::entry::Entry;
 use super::local::{self, Local};
 use super::side::{self, Attribute, Owner};
 use super::slab::SlabSpan;
@@ -146,11 +146,7 @@ impl BeginSpan<'_> {
     /// Begins it, with these attributes.
     pub fn with<A: Attributes>(self, attributes: A) -> Span {
         let BeginSpan { local, site, under } = self;
-        let before = local.context();
-        local.set_context(&under);
-        let span = SlabSpan::begin(local, site, 0);
-        local.set_context(&before);
-        let Some(span) = span else { return Span::none() };
+        let Some(span) = SlabSpan::begin(local, site, 0, &under) else { return Span::none() };
         span.set_attributes(local, site, &attributes);
         span.publish();
         let inside = Context {

@@ -15,6 +15,7 @@ use std::fmt;
 
 impl Live {
     /// The block it is a handle to.
+    #[inline(always)]
     pub(crate) fn block(&self) -> &'static Block {
         // SAFETY: made from a block in `begin`; blocks live as long as the process.
         unsafe { self.0.cast().as_ref() }

@@ -7,12 +7,12 @@ use super::value::Value;
 pub trait Attributes {
     /// How many there are.
     const COUNT: u8;
-    /// Words of all values, without the tags.
+    /// Words of all values inline, without the tags; more than ever stand there if one of them cannot.
     fn words(&self) -> usize;
     /// The word of tags and the values, in order.
     ///
     /// # Safety
-    /// `out` points to `1 + words()` words of the caller's own.
+    /// `out` points to `1 + words()` words of the caller's own, which is not more than may stand inline.
     unsafe fn put(&self, out: *mut u64);
     /// Calls `with` for each value and its place.
     fn each(&self, with: &mut dyn FnMut(usize, &dyn Value));
@@ -35,20 +35,21 @@ macro_rules! tuples {
             const COUNT: u8 = $count;
             #[inline(always)]
             fn words(&self) -> usize {
-                0 $(+ self.$at.words())*
+                0 $(+ self.$at.inline_words())*
             }
             #[inline(always)]
             unsafe fn put(&self, out: *mut u64) {
-                let tags = 0 $(| (self.$at.tag().map_or(0, |tag| tag as u64)) << (4 * $at))*;
+                let mut tags = 0;
                 // SAFETY: one word of tags, then each value's words, one after the other.
                 unsafe {
-                    out.write(tags);
                     let at = out.add(1);
                     $(
-                        self.$at.put(at);
-                        let at = at.add(self.$at.words());
+                        let tag = self.$at.put_inline(at);
+                        tags |= tag.map_or(0, |tag| tag as u64) << (4 * $at);
+                        let at = at.add(self.$at.inline_words());
                     )*
                     let _ = at;
+                    out.write(tags);
                 }
             }
             fn each(&self, with: &mut dyn FnMut(usize, &dyn Value)) {

@@ -4,6 +4,7 @@
 //! arrays of these. An absent option is an absent attribute. This is the one file that writes values into a chunk.
 
 use stagetrace_wire::recording::value::Tag;
+use std::mem::MaybeUninit;
 use std::num::NonZero;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +34,25 @@ pub trait Value: sealed::Sealed {
     /// `out` points to as many words as [`Value::words`] says, which nobody else writes or reads.
     #[doc(hidden)]
     unsafe fn put(&self, out: *mut u64);
+
+    /// How many words it takes inline behind a slot; more than there ever are if it cannot stand there.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn inline_words(&self) -> usize {
+        self.words()
+    }
+
+    /// The tag and the words of a value that can stand inline behind a slot.
+    ///
+    /// # Safety
+    /// `out` points to as many words as [`Value::inline_words`] says, which nobody else writes or reads.
+    #[doc(hidden)]
+    #[inline(always)]
+    unsafe fn put_inline(&self, out: *mut u64) -> Option<Tag> {
+        // SAFETY: the caller's promise, passed on.
+        unsafe { self.put(out) };
+        self.tag()
+    }
 
     /// The value if it is text, which can be cut.
     #[doc(hidden)]
@@ -91,6 +111,8 @@ one_word! {
     NonZero<u8>: I64, |v| u64::from(v.get());
 }
 
+/// More words than ever stand behind a slot.
+const NOT_INLINE: usize = 1 << 20;
 /// Most decimal digits of a `u64`, in words.
 const DIGITS: usize = 20_usize.div_ceil(8);
 
@@ -120,6 +142,19 @@ macro_rules! unsigned {
                         put_digits($as, out);
                     }
                 }
+            }
+            // Text instead of a number is so rare that it goes beside the span.
+            #[inline(always)]
+            fn inline_words(&self) -> usize {
+                let $value = *self;
+                if $as <= i64::MAX as u64 { 1 } else { NOT_INLINE }
+            }
+            #[inline(always)]
+            unsafe fn put_inline(&self, out: *mut u64) -> Option<Tag> {
+                let $value = *self;
+                // SAFETY: there is room for one word, which is all that such a value takes inline.
+                unsafe { out.write($as) };
+                Some(Tag::I64)
             }
         }
     )*};
@@ -163,10 +198,30 @@ fn byte_words(len: usize) -> usize {
 unsafe fn put_bytes(bytes: &[u8], out: *mut u64) {
     // SAFETY: the length's word, then the bytes' words, of which the last is zeroed first for its padding.
     unsafe {
-        out.write(bytes.len() as u64);
-        if !bytes.is_empty() {
-            out.add(bytes.len().div_ceil(8)).write(0);
-            out.add(1).cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len());
+        let len = bytes.len();
+        out.write(len as u64);
+        if len > 0 {
+            out.add(len.div_ceil(8)).write(0);
+            copy(bytes.as_ptr(), out.add(1).cast(), len);
+        }
+    }
+}
+
+/// Copies bytes; of short texts, which most are, by two moves that overlap, without a call.
+///
+/// # Safety
+/// As for [`std::ptr::copy_nonoverlapping`].
+#[inline(always)]
+unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: both moves lie within the `len` bytes.
+    unsafe {
+        if (8..=16).contains(&len) {
+            let (first, last) = (from.cast::<u64>(), from.add(len - 8).cast::<u64>());
+            let (first, last) = (first.read_unaligned(), last.read_unaligned());
+            to.cast::<u64>().write_unaligned(first);
+            to.add(len - 8).cast::<u64>().write_unaligned(last);
+        } else {
+            to.copy_from_nonoverlapping(from, len);
         }
     }
 }
@@ -212,6 +267,17 @@ macro_rules! like {
                 // SAFETY: the caller's promise, passed on.
                 unsafe { $as.put(out) };
             }
+            #[inline(always)]
+            fn inline_words(&self) -> usize {
+                let $this = self;
+                $as.inline_words()
+            }
+            #[inline(always)]
+            unsafe fn put_inline(&self, out: *mut u64) -> Option<Tag> {
+                let $this = self;
+                // SAFETY: the caller's promise, passed on.
+                unsafe { $as.put_inline(out) }
+            }
             fn text(&self) -> Option<&str> {
                 let $this = self;
                 Value::text(&$as)
@@ -250,6 +316,15 @@ impl<T: Value> Value for Option<T> {
             // SAFETY: the caller's promise, passed on.
             unsafe { value.put(out) };
         }
+    }
+    #[inline(always)]
+    fn inline_words(&self) -> usize {
+        self.as_ref().map_or(0, Value::inline_words)
+    }
+    #[inline(always)]
+    unsafe fn put_inline(&self, out: *mut u64) -> Option<Tag> {
+        // SAFETY: the caller's promise, passed on.
+        self.as_ref().and_then(|value| unsafe { value.put_inline(out) })
     }
     fn text(&self) -> Option<&str> {
         self.as_ref().and_then(Value::text)
@@ -353,12 +428,15 @@ pub(crate) unsafe fn encode_at<V: Value + ?Sized>(value: &V, out: *mut u64) -> *
     }
 }
 
-/// A value's words, safely: encoded into `out`, `None` if there is no room or it is absent. Gives tag and words used.
-pub(crate) fn encode<V: Value + ?Sized>(value: &V, out: &mut [u64]) -> Option<(Tag, usize)> {
+/// A value's words, safely: encoded into `out`, `None` if there is no room or it is absent. Gives tag and words written.
+pub(crate) fn encode<V: Value + ?Sized>(
+    value: &V,
+    out: &mut [MaybeUninit<u64>],
+) -> Option<(Tag, usize)> {
     let (tag, words) = (value.tag()?, value.words());
     let room = out.get_mut(..words)?;
     // SAFETY: `room` has as many words as the value says it takes.
-    unsafe { value.put(room.as_mut_ptr()) };
+    unsafe { value.put(room.as_mut_ptr().cast()) };
     Some((tag, words))
 }
 
@@ -369,8 +447,10 @@ mod tests {
     use stagetrace_wire::recording::value::{ValueRef, decode, inline};
 
     fn show<V: Value + ?Sized>(value: &V) -> String {
-        let mut words = [0xAA; 64];
+        let mut words = [MaybeUninit::new(0xAA); 64];
         let Some((tag, used)) = encode(value, &mut words) else { return "absent".into() };
+        // SAFETY: all were written above.
+        let words = words.map(|word| unsafe { word.assume_init() });
         let (value, rest) = decode(tag, &words[..used]).expect("what was encoded decodes");
         assert!(rest.is_empty(), "all words belong to the value");
         text(value)
@@ -433,6 +513,6 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_not_written() {
-        assert_eq!(encode("much longer than two words", &mut [0; 2]), None);
+        assert_eq!(encode("much longer than two words", &mut [MaybeUninit::new(0); 2]), None);
     }
 }

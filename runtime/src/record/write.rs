@@ -1,8 +1,9 @@
 //! One span, one record: begin writes all of it and publishes, end is one store.
 //!
-//! This is the file of the hot path. Words of a record are atomics: the owner stores them, relaxed, before it publishes
-//! the chunk's tail; from then on others read them, and only the end and the life word change.
+//! This is the file of the hot path. The owner writes a record with plain stores before it publishes the chunk's tail; from
+//! then on others read its words, as atomics, and only the end and the life word change.
 
+use super::context::State;
 use super::local::{self, Local};
 use super::register::register;
 use super::side::{self, Owner};
@@ -10,18 +11,31 @@ use super::tuples::Attributes;
 use super::{Context, Position};
 use crate::chunk::{DropCause, Writer};
 use crate::request::{Judged, Outcome};
-use crate::stage::Site;
+use crate::stage::{Site, shape};
 use stagetrace_wire::recording::layout::slot;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Most words of attributes inline behind a slot.
 pub(crate) const INLINE_WORDS: usize = 128;
 
-/// A begun span: where its slot is, and its id.
+/// Where a span goes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Begun {
-    pub(crate) slot: SlotRef,
-    pub(crate) id: u64,
+pub(crate) struct Under {
+    pub(crate) parent: u64,
+    /// `None` for that of the current span.
+    pub(crate) trace: Option<[u64; 2]>,
+    pub(crate) state: State,
+    /// Whether the parent is the current span, whose stage is known.
+    pub(crate) is_current: bool,
+}
+
+impl Under {
+    /// The current span.
+    #[inline(always)]
+    pub(crate) fn current(local: &Local) -> Under {
+        let (parent, state) = (local.span(), local.state.get());
+        Under { parent, trace: None, state, is_current: true }
+    }
 }
 
 /// The slot of a span that has not ended, so that it stays where it is.
@@ -29,9 +43,6 @@ pub(crate) struct Begun {
 pub(crate) struct SlotRef(*const AtomicU64);
 
 impl SlotRef {
-    /// No slot: the span is not recorded.
-    pub(crate) const NONE: SlotRef = SlotRef(std::ptr::null());
-
     /// The slot at this address.
     ///
     /// # Safety
@@ -65,7 +76,7 @@ impl SlotRef {
     pub(crate) fn add_side(self) {
         if !self.is_none() {
             let one_more = |life: u64| {
-                let count = life >> slot::SIDES_SHIFT & slot::MAX_SIDES;
+                let count = slot::sides(life);
                 (count < slot::MAX_SIDES).then(|| life + (1 << slot::SIDES_SHIFT))
             };
             let life = self.word(slot::LIFE);
@@ -86,114 +97,156 @@ impl SlotRef {
     }
 }
 
-/// Begins a span under the current context, with its parent and flags from there.
+/// Begins a span where everything is at hand: a numbered site, room in the thread's own chunk, the processor's counter as
+/// clock (from which `ticks` are), attributes of which there are not too many. `None` otherwise: [`begin_anywhere`] does
+/// the same with nothing at hand.
 #[inline(always)]
-pub(crate) fn begin<A: Attributes>(
+pub(crate) fn begin<const SHAPE: u8, A: Attributes>(
     local: &Local,
     site: &'static Site,
-    attributes: A,
-) -> Option<Begun> {
-    let extra = if A::COUNT == 0 { 0 } else { 1 + attributes.words() };
-    if extra > INLINE_WORDS {
-        return begin_large(local, site, &attributes);
+    under: Under,
+    attributes: &A,
+    ticks: impl FnOnce() -> u64,
+) -> Option<SlotRef> {
+    let meta = site.meta();
+    if meta == 0 {
+        return None;
+    }
+    let extra = attribute_words(attributes);
+    if A::COUNT > 0 && extra > INLINE_WORDS {
+        return None;
     }
     let words = (slot::WORDS + extra).next_multiple_of(slot::WORDS);
-    match local.writer().reserve(words) {
-        Some(at) => Some(write(local, local.writer(), at.start(), site, words, Some(&attributes))),
-        None => begin_slow(local, site, words, &attributes),
+    let at = local.writer().reserve_fast(words)?.as_ptr().cast_const();
+    let mut head = Head { meta, under, words };
+    if SHAPE & shape::WITHIN != 0 && under.is_current {
+        head.check_place(local, site);
     }
+    // SAFETY: the words are reserved.
+    unsafe {
+        head.put(local, at, Some(attributes));
+        put_begin(at, ticks());
+    }
+    local.writer().publish_to(at.wrapping_add(words));
+    Some(SlotRef(at))
 }
 
+/// Begins a span under the current context: registers the site, takes another chunk, reads any clock. Counts the loss if
+/// there is no room.
 #[cold]
 #[inline(never)]
-fn begin_slow<A: Attributes>(
+pub(crate) fn begin_anywhere<A: Attributes>(
     local: &Local,
     site: &'static Site,
-    words: usize,
     attributes: &A,
-) -> Option<Begun> {
-    local.with_room(words, DropCause::PoolFull, |writer| {
-        let at = writer.reserve(words)?;
-        Some(write(local, writer, at.start(), site, words, Some(attributes)))
-    })
-}
-
-/// Attributes that do not fit inline follow in side records.
-#[cold]
-#[inline(never)]
-fn begin_large<A: Attributes>(local: &Local, site: &'static Site, attributes: &A) -> Option<Begun> {
-    let begun = local.with_room(slot::WORDS, DropCause::PoolFull, |writer| {
-        let at = writer.reserve(slot::WORDS)?;
-        Some(write(local, writer, at.start(), site, slot::WORDS, None::<&A>))
+) -> Option<SlotRef> {
+    let extra = attribute_words(attributes);
+    let inline = (extra <= INLINE_WORDS).then_some(attributes);
+    let words = (slot::WORDS + inline.map_or(0, |_| extra)).next_multiple_of(slot::WORDS);
+    let at = local.with_room(words, DropCause::PoolFull, |writer| {
+        // SAFETY: the words are those of the slot and of the attributes inline.
+        unsafe { put_record(local, writer, site, words, 0, inline, || local.ticks()) }
     })?;
-    add_all(local, site, Owner::of(begun.slot), attributes);
-    Some(begun)
+    if inline.is_none() {
+        add_all(local, site, Owner::of(at), attributes);
+    }
+    Some(at)
 }
 
-/// Writes and publishes a record whose room is reserved.
+/// Words of the attributes behind a slot, the tags' included.
 #[inline(always)]
-fn write<A: Attributes>(
-    local: &Local,
-    writer: &Writer,
-    at: *const AtomicU64,
-    site: &'static Site,
-    words: usize,
-    attributes: Option<&A>,
-) -> Begun {
-    // SAFETY: the caller reserved the words.
-    let begun = unsafe { fill(local, at, site, words, 0, attributes) };
-    begun.slot.word(slot::BEGIN).store(local.ticks(), Ordering::Relaxed);
-    writer.publish();
-    begun
+fn attribute_words<A: Attributes>(attributes: &A) -> usize {
+    if A::COUNT == 0 { 0 } else { 1 + attributes.words() }
 }
 
-/// Writes all of a record but its begin.
+/// Writes a record under the current context and publishes it.
 ///
 /// # Safety
-/// `words` words are reserved at `at`, of which a slot takes eight and the attributes the rest, and not yet published.
-#[inline(always)]
-unsafe fn fill<A: Attributes>(
+/// `words` are those of a slot and of `attributes`.
+unsafe fn put_record<A: Attributes>(
     local: &Local,
-    at: *const AtomicU64,
+    writer: &Writer,
     site: &'static Site,
     words: usize,
     flags: u8,
     attributes: Option<&A>,
-) -> Begun {
-    let number = match site.number() {
-        0 => register(site),
-        number => number,
-    };
-    let state = local.state.get();
-    let mut flags = flags | state.slot_flags();
-    if let Some(within) = site.within()
-        && within.address() != local.stage.get()
-        && super::guard::is_misplaced(local, within)
-    {
-        flags |= slot::MISPLACED;
+    begin: impl FnOnce() -> u64,
+) -> Option<SlotRef> {
+    if site.number() == 0 {
+        register(site);
     }
-    let id = local.next_id();
-    let [upper, lower] = local.trace();
-    let count = if attributes.is_some() { A::COUNT } else { 0 };
-    let meta =
-        u64::from(number) | (words as u64) << 32 | u64::from(count) << 48 | u64::from(flags) << 56;
-    // SAFETY: the caller's promise; what is not published nobody else touches.
+    let at = writer.reserve(words)?.start();
+    let meta = site.meta() | u64::from(flags) << 56;
+    let mut head = Head { meta, under: Under::current(local), words };
+    head.check_place(local, site);
+    // SAFETY: the words are reserved.
     unsafe {
-        if let Some(attributes) = attributes
-            && A::COUNT > 0
-        {
-            attributes.put(at.add(slot::WORDS).cast_mut().cast());
-        }
-        let store = |word: usize, value: u64| (*at.add(word)).store(value, Ordering::Relaxed);
-        store(slot::END, 0);
-        store(slot::SPAN, id);
-        store(slot::PARENT, local.span.get());
-        store(slot::TRACE, upper);
-        store(slot::TRACE + 1, lower);
-        store(slot::META, meta);
-        store(slot::LIFE, state.root());
-        Begun { slot: SlotRef::new(at), id }
+        head.put(local, at, attributes);
+        put_begin(at, begin());
     }
+    writer.publish();
+    Some(SlotRef(at))
+}
+
+/// What a slot says of a span but its times and its id.
+struct Head {
+    meta: u64,
+    under: Under,
+    words: usize,
+}
+
+impl Head {
+    /// Marks the span if its stage does not lie where it is declared to.
+    #[inline(always)]
+    fn check_place(&mut self, local: &Local, site: &'static Site) {
+        if local.current_site() != site.fits_under() && super::guard::is_out_of_place(local, site) {
+            self.meta |= u64::from(slot::MISPLACED) << 56;
+        }
+    }
+
+    /// Writes all of a record but its begin.
+    ///
+    /// # Safety
+    /// `self.words` words are reserved at `at`, of which a slot takes eight and the attributes the rest, and not yet
+    /// published.
+    #[inline(always)]
+    unsafe fn put<A: Attributes>(
+        self,
+        local: &Local,
+        at: *const AtomicU64,
+        attributes: Option<&A>,
+    ) {
+        let Head { mut meta, under, words } = self;
+        let out = at.cast_mut().cast::<u64>();
+        let id = local.next_id();
+        // SAFETY: the caller's promise; what is not published nobody else touches.
+        unsafe {
+            if let Some(attributes) = attributes
+                && A::COUNT > 0
+            {
+                attributes.put(out.add(slot::WORDS));
+                meta += ((words - slot::WORDS) as u64) << 32 | u64::from(A::COUNT) << 48;
+            }
+            out.add(slot::END).write(0);
+            out.add(slot::SPAN).write(id);
+            out.add(slot::PARENT).write(under.parent);
+            let trace = out.add(slot::TRACE).cast::<[u64; 2]>();
+            match &under.trace {
+                None => trace.copy_from_nonoverlapping(local.trace_at(), 1),
+                Some(other) => trace.write(*other),
+            }
+            out.add(slot::META).write(meta);
+            out.add(slot::LIFE).write(under.state.to_word());
+        }
+    }
+}
+
+/// # Safety
+/// A record is reserved at `at` and not yet published.
+#[inline(always)]
+unsafe fn put_begin(at: *const AtomicU64, ticks: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { at.cast_mut().cast::<u64>().add(slot::BEGIN).write(ticks) }
 }
 
 /// Ends a span that failed: its outcome and the error first, then the end.
@@ -222,25 +275,22 @@ pub(crate) fn write_interval<A: Attributes>(
     attributes: &A,
 ) -> bool {
     local::with(|local| {
-        let extra = if A::COUNT == 0 { 0 } else { 1 + attributes.words() };
+        let extra = attribute_words(attributes);
         let inline = (extra <= INLINE_WORDS).then_some(attributes);
         let words = (slot::WORDS + inline.map_or(0, |_| extra)).next_multiple_of(slot::WORDS);
-        let saved = local.context();
+        let before = local.save();
         local.set_context(&Context::at(parent));
         let begun = local.with_room(words, DropCause::PoolFull, |writer| {
-            let at = writer.reserve(words)?.start();
-            // SAFETY: the words are reserved.
-            let begun = unsafe { fill(local, at, site, words, slot::NANOSECONDS, inline) };
-            begun.slot.word(slot::BEGIN).store(begin.max(1), Ordering::Relaxed);
-            writer.publish();
-            Some(begun)
+            let flags = slot::NANOSECONDS;
+            // SAFETY: the words are those of the slot and of the attributes inline.
+            unsafe { put_record(local, writer, site, words, flags, inline, || begin.max(1)) }
         });
-        local.set_context(&saved);
+        local.restore(&before);
         let Some(begun) = begun else { return false };
         if inline.is_none() {
-            add_all(local, site, Owner::of(begun.slot), attributes);
+            add_all(local, site, Owner::of(begun), attributes);
         }
-        begun.slot.end(end.max(1));
+        begun.end(end.max(1));
         true
     })
 }

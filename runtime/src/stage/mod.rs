@@ -1,7 +1,9 @@
 //! Declare: what a stage is, and which places in the source record it.
 
+use stagetrace_wire::recording::layout::slot;
 use std::fmt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) mod level;
 
@@ -19,6 +21,20 @@ pub struct StageInfo {
     name: &'static str,
     level: u8,
     within: Option<Stage>,
+    /// Behind a reference, since constants look into these facts, and may not look into what changes.
+    site: Option<&'static StageSite>,
+}
+
+/// Where a stage is recorded that no function and no macro stands for: made when it is first asked for.
+#[derive(Debug)]
+pub struct StageSite(OnceLock<Site>);
+
+impl StageSite {
+    /// Not yet made.
+    #[allow(clippy::new_without_default, reason = "generated code makes it, in statics")]
+    pub const fn new() -> StageSite {
+        StageSite(OnceLock::new())
+    }
 }
 
 impl StageInfo {
@@ -29,7 +45,12 @@ impl StageInfo {
         level: u8,
         within: Option<Stage>,
     ) -> StageInfo {
-        StageInfo { set, name, level, within }
+        StageInfo { set, name, level, within, site: None }
+    }
+
+    /// The same, with a place for its spans that no function stands for.
+    pub const fn at(self, site: &'static StageSite) -> StageInfo {
+        StageInfo { site: Some(site), ..self }
     }
 }
 
@@ -62,6 +83,18 @@ impl Stage {
     /// The name of its stage set; empty if it belongs to none.
     pub const fn set(self) -> &'static str {
         self.0.set
+    }
+
+    /// What of it decides at every call, as a constant of generated code: see [`shape`].
+    pub const fn shape(self) -> u8 {
+        self.0.level | if self.0.within.is_some() { shape::WITHIN } else { 0 }
+    }
+
+    /// The site of its spans that no function and no macro stands for; `None` if it is not of a set.
+    #[inline]
+    pub(crate) fn site(self) -> Option<&'static Site> {
+        let make = || Site::new(self, SpanKind::Internal, &[], "", "", 0);
+        Some(self.0.site?.0.get_or_init(make))
     }
 
     /// The address of its facts, which is its identity.
@@ -129,20 +162,33 @@ pub static STAGE_SETS: [&'static [Stage]];
 /// The role of a span between processes, as OpenTelemetry defines it.
 pub use stagetrace_wire::span::SpanKind;
 
+/// The facts of a stage that code is made for: its level, and whether it is declared to lie within another.
+pub(crate) mod shape {
+    /// It is declared to lie within another stage.
+    pub(crate) const WITHIN: u8 = 4;
+
+    /// The level in a shape.
+    #[inline(always)]
+    pub(crate) const fn level(shape: u8) -> u8 {
+        shape & 3
+    }
+}
+
 /// One place in the source that records spans: what is constant of them.
 ///
 /// Its number is given at its first span, and is the same for every recorder of the process.
 #[derive(Debug)]
 pub struct Site {
     stage: Stage,
-    within: Option<Stage>,
-    level: u8,
     kind: SpanKind,
     keys: &'static [&'static str],
     function: &'static str,
     file: &'static str,
     line: u32,
-    number: AtomicU32,
+    /// The word `META` of a slot without attributes: number and size; 0 before the first span.
+    meta: AtomicU64,
+    /// Number of a site under which this one is known to lie where it is declared to.
+    fits_under: AtomicU64,
 }
 
 impl Site {
@@ -155,9 +201,8 @@ impl Site {
         file: &'static str,
         line: u32,
     ) -> Site {
-        let number = AtomicU32::new(0);
-        let (level, within) = (stage.level(), stage.within());
-        Site { stage, within, level, kind, keys, function, file, line, number }
+        let (meta, fits_under) = (AtomicU64::new(0), AtomicU64::new(0));
+        Site { stage, kind, keys, function, file, line, meta, fits_under }
     }
 
     /// Its stage.
@@ -168,13 +213,13 @@ impl Site {
     /// The stage that its stage is declared to lie within.
     #[inline(always)]
     pub(crate) fn within(&self) -> Option<Stage> {
-        self.within
+        self.stage.within()
     }
 
     /// Its stage's level.
     #[inline(always)]
     pub(crate) fn level(&self) -> u8 {
-        self.level
+        self.stage.level()
     }
 
     pub(crate) fn kind(&self) -> SpanKind {
@@ -200,11 +245,29 @@ impl Site {
     /// Its number; 0 before its first span.
     #[inline(always)]
     pub(crate) fn number(&self) -> u32 {
-        self.number.load(Ordering::Acquire)
+        self.meta() as u32
+    }
+
+    /// The word `META` of a slot without attributes; 0 before its first span.
+    #[inline(always)]
+    pub(crate) fn meta(&self) -> u64 {
+        self.meta.load(Ordering::Acquire)
+    }
+
+    /// Number of a site whose spans may be parents of this one's, as far as the stages say; 0 for none that is known.
+    #[inline(always)]
+    pub(crate) fn fits_under(&self) -> u32 {
+        self.fits_under.load(Ordering::Relaxed) as u32
+    }
+
+    /// Remembers such a site.
+    pub(crate) fn set_fits_under(&self, number: u32) {
+        self.fits_under.store(u64::from(number), Ordering::Relaxed);
     }
 
     /// Gives it a number; only the registry does, under its lock.
     pub(crate) fn set_number(&self, number: u32) {
-        self.number.store(number, Ordering::Release);
+        let meta = u64::from(number) | (slot::WORDS as u64) << 32;
+        self.meta.store(meta, Ordering::Release);
     }
 }

@@ -112,7 +112,8 @@ pub mod slot {
     pub const TRACE: usize = 4;
     /// Site (32 bits), words of the record (16), attributes inline (8), flags (8), from the low end.
     pub const META: usize = 6;
-    /// Root's number (24 bits), side records (16), outcome (8), root's generation (13), marks (3), from the low end.
+    /// Root's number (24 bits), what is known of the trace (8), side records (13), outcome (3), root's generation (13),
+    /// marks (3), from the low end.
     pub const LIFE: usize = 7;
 
     /// Words of a slot.
@@ -126,12 +127,8 @@ pub mod slot {
     pub const ROOT: u8 = 2;
     /// Flag: times are nanoseconds of the monotonic clock, not ticks.
     pub const NANOSECONDS: u8 = 4;
-    /// Flag: the parent is a span of another process.
-    pub const REMOTE: u8 = 8;
     /// Flag: the stage did not lie within the stage it declares.
     pub const MISPLACED: u8 = 16;
-    /// Flag: W3C `random` (trace id made of random bits).
-    pub const RANDOM: u8 = 32;
 
     /// Bits of the root's index in [`LIFE`].
     pub const ROOT_BITS: u32 = 24;
@@ -141,18 +138,41 @@ pub mod slot {
     pub const ROOT_GENERATIONS: u64 = 0x1FFF;
     /// The root in [`LIFE`]: number and generation.
     pub const ROOT_MASK: u64 = ((1 << ROOT_BITS) - 1) | (ROOT_GENERATIONS << ROOT_GENERATION_SHIFT);
+    /// In [`LIFE`]: the W3C flags `sampled` and `random`.
+    pub const TRACE_FLAGS_SHIFT: u32 = 24;
+    /// In [`LIFE`]: there is a trace.
+    pub const ACTIVE: u64 = 1 << 26;
+    /// Shift of three minus the trace's level in [`LIFE`], of two bits.
+    pub const LEVEL_SHIFT: u32 = 29;
+    /// In [`LIFE`]: the parent is a span of another process.
+    pub const REMOTE: u64 = 1 << 31;
     /// Shift of the count of side records in [`LIFE`].
-    pub const SIDES_SHIFT: u32 = 24;
+    pub const SIDES_SHIFT: u32 = 32;
     /// The greatest count of side records; there may be more.
-    pub const MAX_SIDES: u64 = 0xFFFF;
+    pub const MAX_SIDES: u64 = 0x1FFF;
     /// Shift of the outcome in [`LIFE`].
-    pub const OUTCOME_SHIFT: u32 = 40;
+    pub const OUTCOME_SHIFT: u32 = 45;
     /// Mark in [`LIFE`]: exported; whoever reads the recording later leaves the span out.
     pub const EXPORTED: u64 = 1 << 63;
     /// Mark in [`LIFE`]: discarded by its owner; nobody exports it.
     pub const DISCARDED: u64 = 1 << 62;
     /// Mark in [`LIFE`] of a slab slot: ended in place, and taken by the collector, who will give the slot back.
     pub const TAKEN: u64 = 1 << 61;
+
+    /// The count of side records in a word [`LIFE`].
+    pub const fn sides(life: u64) -> u64 {
+        life >> SIDES_SHIFT & MAX_SIDES
+    }
+
+    /// The outcome in a word [`LIFE`].
+    pub const fn outcome(life: u64) -> u8 {
+        (life >> OUTCOME_SHIFT) as u8 & 7
+    }
+
+    /// The W3C flags in a word [`LIFE`].
+    pub const fn trace_flags(life: u64) -> u8 {
+        (life >> TRACE_FLAGS_SHIFT) as u8 & 3
+    }
 }
 
 /// Words of a slab slot beyond the eight of [`slot`].

@@ -1,6 +1,6 @@
 //! A recording with one of everything.
 
-use super::{Handmade, Record, keyed, side, site, text};
+use super::{Handmade, IN_A_TRACE, RANDOM, Record, keyed, side, site, text};
 use stagetrace_wire::recording::layout::{header, outcome, side as kind, slot};
 use stagetrace_wire::recording::value::Tag;
 
@@ -17,7 +17,8 @@ pub(crate) fn one_of_everything() -> Handmade {
     let root = Record {
         begin: 1_000,
         site: 2,
-        flags: slot::ROOT | slot::RANDOM,
+        flags: slot::ROOT,
+        known: IN_A_TRACE | RANDOM,
         root: 7,
         inline: vec![Some((Tag::Str, text("req-1"))), Some((Tag::Str, text("digits")))],
         ..Record::open(0x10)
@@ -26,7 +27,8 @@ pub(crate) fn one_of_everything() -> Handmade {
         begin: 500,
         end: 900,
         site: 2,
-        flags: slot::ROOT | slot::RANDOM,
+        flags: slot::ROOT,
+        known: IN_A_TRACE | RANDOM,
         root: 6,
         outcome: outcome::OK,
         inline: vec![Some((Tag::Str, text("req-0"))), Some((Tag::Str, text("digits")))],
@@ -49,7 +51,8 @@ pub(crate) fn one_of_everything() -> Handmade {
         site: 3,
         parent: 0x11,
         root: 7,
-        flags: slot::NANOSECONDS | slot::MISPLACED | slot::REMOTE,
+        flags: slot::NANOSECONDS | slot::MISPLACED,
+        known: IN_A_TRACE | slot::REMOTE,
         marks: slot::EXPORTED,
         ..Record::ended(0x13)
     };

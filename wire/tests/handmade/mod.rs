@@ -24,6 +24,12 @@ pub(crate) const STEM: &str = "server-4711-5be07c1d";
 /// The run.
 pub(crate) const RUN: &str = "20260801-101500-4711-9f3c2a10";
 
+/// What slots say of a sampled trace of level 2 whose spans are this process's.
+pub(crate) const IN_A_TRACE: u64 =
+    slot::ACTIVE | 1 << slot::LEVEL_SHIFT | 1 << slot::TRACE_FLAGS_SHIFT;
+/// Further, that its id is random.
+pub(crate) const RANDOM: u64 = 2 << slot::TRACE_FLAGS_SHIFT;
+
 /// A recording in the making.
 #[derive(Clone)]
 pub(crate) struct Handmade {
@@ -41,6 +47,8 @@ pub(crate) struct Record {
     pub(crate) site: u32,
     pub(crate) flags: u8,
     pub(crate) root: u64,
+    /// What the slot says of the trace.
+    pub(crate) known: u64,
     pub(crate) sides: u64,
     pub(crate) outcome: u8,
     pub(crate) marks: u64,
@@ -60,6 +68,7 @@ impl Record {
             site: 1,
             flags: 0,
             root: 0,
+            known: IN_A_TRACE,
             sides: 0,
             outcome: 0,
             marks: 0,
@@ -93,6 +102,7 @@ impl Record {
             | (self.inline.len() as u64) << 48
             | u64::from(self.flags) << 56;
         let life = self.root
+            | self.known
             | self.sides << slot::SIDES_SHIFT
             | u64::from(self.outcome) << slot::OUTCOME_SHIFT
             | self.marks;

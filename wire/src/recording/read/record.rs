@@ -45,7 +45,16 @@ impl Record {
     }
 
     pub(super) fn sides(&self) -> usize {
-        usize::from((self.word(slot::LIFE) >> slot::SIDES_SHIFT) as u16)
+        slot::sides(self.word(slot::LIFE)) as usize
+    }
+
+    /// The W3C flags of its trace.
+    pub(super) fn trace_flags(&self) -> u8 {
+        slot::trace_flags(self.word(slot::LIFE))
+    }
+
+    pub(super) fn has_remote_parent(&self) -> bool {
+        self.word(slot::LIFE) & slot::REMOTE != 0
     }
 
     pub(super) fn mark(&self, mark: u64) -> bool {
@@ -58,7 +67,7 @@ impl Record {
 
     /// Code of its outcome. One that is about to end has none yet, though its word may say so.
     pub(super) fn outcome(&self) -> u8 {
-        if self.is_open() { 0 } else { (self.word(slot::LIFE) >> slot::OUTCOME_SHIFT) as u8 }
+        if self.is_open() { 0 } else { slot::outcome(self.word(slot::LIFE)) }
     }
 
     pub(super) fn inline(&self) -> impl Iterator<Item = (usize, ValueRef<'_>)> {

@@ -99,10 +99,9 @@ impl RecordedSpan {
 
     /// OTLP's flags.
     pub fn flags(&self) -> u32 {
-        let is_random = self.record.flag(slot::RANDOM);
-        let random = if is_random { TraceFlags::RANDOM.bits() } else { 0 };
-        let remote = if self.record.flag(slot::REMOTE) { flags::IS_REMOTE } else { 0 };
-        u32::from(TraceFlags::SAMPLED.bits() | random) | flags::HAS_IS_REMOTE | remote
+        let trace = TraceFlags::SAMPLED.bits() | self.record.trace_flags();
+        let remote = if self.record.has_remote_parent() { flags::IS_REMOTE } else { 0 };
+        u32::from(trace) | flags::HAS_IS_REMOTE | remote
     }
 
     /// When it began, in nanoseconds since 1970; 0 without any anchor.
