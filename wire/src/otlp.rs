@@ -1,3 +1,5 @@
 //! OTLP, the protocol of OpenTelemetry: the only place that knows its fields.
 
 pub mod json;
+pub mod protobuf;
+mod start;

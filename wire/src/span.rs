@@ -190,6 +190,14 @@ impl Span {
         (self.trace_id, self.span_id)
     }
 
+    /// Whether the same process and library recorded the other one.
+    pub(crate) fn has_origin_of(&self, other: &Span) -> bool {
+        fn same<T: PartialEq>(one: &Arc<T>, other: &Arc<T>) -> bool {
+            Arc::ptr_eq(one, other) || one == other
+        }
+        same(&self.resource, &other.resource) && same(&self.scope, &other.scope)
+    }
+
     /// The span as its children in other processes know it.
     pub fn context(&self) -> TraceContext {
         let flags = TraceFlags::from_bits((self.flags & flags::TRACE_FLAGS) as u8);

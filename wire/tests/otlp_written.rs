@@ -3,8 +3,6 @@
 use std::fs;
 use std::sync::Arc;
 
-use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue, any_value};
-use opentelemetry_proto::tonic::trace::v1 as proto;
 use proptest::prelude::*;
 use stagetrace_wire::id::{SpanId, TraceId};
 use stagetrace_wire::otlp::json::{
@@ -16,6 +14,10 @@ use stagetrace_wire::span::{
 };
 
 mod common;
+#[path = "common/proto.rs"]
+mod proto;
+
+use proto::{of_proto, to_proto};
 
 /// A change on purpose is written to the file with `STAGETRACE_OVERWRITE_GOLDEN=1`, and then read
 /// in the diff.
@@ -233,110 +235,10 @@ proptest! {
     fn the_opentelemetry_crate_reads_what_we_write(spans in common::spans(common::finite_double)) {
         let written = write_lines(&spans);
         let read = match written.is_empty() {
-            true => Vec::new(),
-            false => of_proto(serde_json::from_slice(&written).unwrap()),
+            true => opentelemetry_proto::tonic::trace::v1::TracesData::default(),
+            false => serde_json::from_slice(&written).unwrap(),
         };
-        prop_assert_eq!(read, spans);
-    }
-}
-
-fn of_proto(data: proto::TracesData) -> Vec<Span> {
-    let mut spans = Vec::new();
-    for of_resource in data.resource_spans {
-        let resource = of_resource.resource.unwrap_or_default();
-        let resource = Arc::new(Resource {
-            attributes: of_attributes(resource.attributes),
-            dropped_attributes: resource.dropped_attributes_count,
-            schema_url: of_resource.schema_url,
-        });
-        for of_scope in of_resource.scope_spans {
-            let scope = of_scope.scope.unwrap_or_default();
-            let scope = Arc::new(Scope {
-                name: scope.name,
-                version: scope.version,
-                attributes: of_attributes(scope.attributes),
-                dropped_attributes: scope.dropped_attributes_count,
-                schema_url: of_scope.schema_url,
-            });
-            spans.extend(of_scope.spans.into_iter().map(|span| Span {
-                resource: resource.clone(),
-                scope: scope.clone(),
-                ..of_span(span)
-            }));
-        }
-    }
-    spans
-}
-
-fn of_span(span: proto::Span) -> Span {
-    let status = span.status.unwrap_or_default();
-    Span {
-        parent_span_id: SpanId::from_bytes(span.parent_span_id.try_into().unwrap_or_default()),
-        trace_state: span.trace_state,
-        flags: span.flags,
-        name: span.name,
-        kind: SpanKind::from_number(span.kind.into()),
-        start_unix_nano: span.start_time_unix_nano,
-        end_unix_nano: span.end_time_unix_nano,
-        attributes: of_attributes(span.attributes),
-        dropped_attributes: span.dropped_attributes_count,
-        events: span.events.into_iter().map(of_event).collect(),
-        dropped_events: span.dropped_events_count,
-        links: span.links.into_iter().map(of_link).collect(),
-        dropped_links: span.dropped_links_count,
-        status: Status {
-            code: StatusCode::from_number(status.code.into()),
-            message: status.message,
-        },
-        ..Span::new(of_trace_id(span.trace_id), of_span_id(span.span_id))
-    }
-}
-
-fn of_event(event: proto::span::Event) -> Event {
-    Event {
-        time_unix_nano: event.time_unix_nano,
-        name: event.name,
-        attributes: of_attributes(event.attributes),
-        dropped_attributes: event.dropped_attributes_count,
-    }
-}
-
-fn of_link(link: proto::span::Link) -> Link {
-    Link {
-        trace_id: of_trace_id(link.trace_id),
-        span_id: of_span_id(link.span_id),
-        trace_state: link.trace_state,
-        attributes: of_attributes(link.attributes),
-        dropped_attributes: link.dropped_attributes_count,
-        flags: link.flags,
-    }
-}
-
-fn of_trace_id(bytes: Vec<u8>) -> TraceId {
-    TraceId::from_bytes(bytes.try_into().unwrap()).unwrap()
-}
-
-fn of_span_id(bytes: Vec<u8>) -> SpanId {
-    SpanId::from_bytes(bytes.try_into().unwrap()).unwrap()
-}
-
-fn of_attributes(attributes: Vec<KeyValue>) -> Attributes {
-    attributes.into_iter().map(|pair| (pair.key, of_value(pair.value))).collect()
-}
-
-fn of_value(value: Option<AnyValue>) -> Value {
-    use any_value::Value::*;
-    match value.and_then(|value| value.value) {
-        None => Value::Empty,
-        Some(StringValue(text)) => Value::Str(text),
-        Some(BoolValue(value)) => Value::Bool(value),
-        Some(IntValue(value)) => Value::I64(value),
-        Some(DoubleValue(value)) => Value::F64(value),
-        Some(BytesValue(bytes)) => Value::Bytes(bytes),
-        Some(ArrayValue(array)) => {
-            Value::Array(array.values.into_iter().map(|value| of_value(Some(value))).collect())
-        }
-        Some(KvlistValue(map)) => Value::Map(of_attributes(map.values)),
-        Some(other) => panic!("a value of profiles: {other:?}"),
+        prop_assert_eq!(&read, &to_proto(&spans));
+        prop_assert_eq!(of_proto(read), spans);
     }
 }

@@ -13,7 +13,7 @@ pub use lines::LineReader;
 pub use read::{Contents, ReadOptions, read, read_document, read_lines};
 pub use report::{Damage, Damaged, Refused, Report, SpanRefusal};
 pub use write::{
-    AttributeKey, AttributeValue, EventsWriter, ItemWriter, KeyHead, LineWriter, LinksWriter,
-    MAX_VALUE_DEPTH, ResourceHead, SpanHead, SpanStart, SpanWriter, Suspended, Title, write_lines,
-    write_spans,
+    AttributeHead, AttributeKey, AttributeValue, EventsWriter, ItemWriter, KeyHead, LineWriter,
+    LinksWriter, MAX_VALUE_DEPTH, ResourceHead, SpanHead, SpanStart, SpanWriter, Suspended, Title,
+    write_lines, write_spans,
 };

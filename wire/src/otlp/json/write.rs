@@ -33,7 +33,7 @@
 //! assert!(out.ends_with(b"]}]}]}\n"));
 //! ```
 
-use crate::id::{SpanId, TraceId};
+use crate::otlp::start;
 use crate::span::{Resource, Scope, SpanKind};
 
 mod members;
@@ -43,7 +43,7 @@ mod text;
 mod value;
 
 use members::Members;
-pub use members::{AttributeKey, KeyHead};
+pub use members::{AttributeHead, AttributeKey, KeyHead};
 pub use owned::{write_lines, write_spans};
 pub use span::{EventsWriter, ItemWriter, LinksWriter, SpanWriter};
 pub use value::{AttributeValue, MAX_VALUE_DEPTH};
@@ -60,34 +60,10 @@ pub struct ResourceHead {
 pub struct SpanHead(Vec<u8>);
 
 /// Name and kind of a span.
-#[derive(Clone, Copy, Debug)]
-pub enum Title<'a> {
-    /// Known since the place in the source was reached first.
-    Encoded(&'a SpanHead),
-    /// Known only now.
-    Plain(&'a str, SpanKind),
-}
+pub type Title<'a> = start::Title<'a, SpanHead>;
 
 /// What a span begins with.
-#[derive(Clone, Copy, Debug)]
-pub struct SpanStart<'a> {
-    /// The trace.
-    pub trace_id: TraceId,
-    /// The span within it.
-    pub span_id: SpanId,
-    /// The span it is part of; `None` for a root.
-    pub parent_span_id: Option<SpanId>,
-    /// The W3C `tracestate`; empty if there is none.
-    pub trace_state: &'a str,
-    /// See [`flags`](crate::span::flags).
-    pub flags: u32,
-    /// Name and kind.
-    pub title: Title<'a>,
-    /// When it began, in nanoseconds since 1970.
-    pub start_unix_nano: u64,
-    /// When it ended, in nanoseconds since 1970; 0 if it has not.
-    pub end_unix_nano: u64,
-}
+pub type SpanStart<'a> = start::SpanStart<'a, SpanHead>;
 
 /// Writes one line of spans behind what the output already holds.
 ///
@@ -149,12 +125,6 @@ impl SpanHead {
         let mut encoded = Vec::with_capacity(name.len() + 24);
         write_title(&mut encoded, name, kind);
         Self(encoded)
-    }
-}
-
-impl<'a> From<&'a SpanHead> for Title<'a> {
-    fn from(head: &'a SpanHead) -> Self {
-        Self::Encoded(head)
     }
 }
 

@@ -8,6 +8,10 @@ use crate::span::Value;
 #[derive(Clone, Debug)]
 pub struct KeyHead(Vec<u8>);
 
+/// An attribute with its value, encoded once.
+#[derive(Clone, Debug)]
+pub struct AttributeHead(Vec<u8>);
+
 /// The key of an attribute: a [`KeyHead`] or plain text.
 pub trait AttributeKey: sealed::Key {}
 
@@ -24,6 +28,19 @@ impl KeyHead {
         let mut encoded = Vec::with_capacity(key.len() + 10);
         sealed::Key::write(key, &mut encoded);
         Self(encoded)
+    }
+}
+
+impl AttributeHead {
+    /// Encodes an attribute.
+    pub fn new(key: impl AttributeKey, value: impl AttributeValue) -> Self {
+        let mut encoded = Vec::new();
+        write_attribute(&mut encoded, key, value);
+        Self(encoded)
+    }
+
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.0);
     }
 }
 

@@ -1,7 +1,5 @@
 //! Lines of spans that are already in memory.
 
-use std::sync::Arc;
-
 use super::{LineWriter, ResourceHead, SpanStart, Title};
 use crate::span::{Resource, Scope, Span};
 
@@ -15,17 +13,10 @@ pub fn write_spans(resource: &Resource, scope: &Scope, spans: &[Span]) -> Vec<u8
 /// Writes spans in order, each run of the same resource and scope as one line.
 pub fn write_lines(spans: &[Span]) -> Vec<u8> {
     let mut out = Vec::new();
-    for run in spans.chunk_by(same_origin) {
+    for run in spans.chunk_by(Span::has_origin_of) {
         append_line(&mut out, &run[0].resource, &run[0].scope, run);
     }
     out
-}
-
-fn same_origin(one: &Span, other: &Span) -> bool {
-    fn same<T: PartialEq>(one: &Arc<T>, other: &Arc<T>) -> bool {
-        Arc::ptr_eq(one, other) || one == other
-    }
-    same(&one.resource, &other.resource) && same(&one.scope, &other.scope)
 }
 
 fn append_line(out: &mut Vec<u8>, resource: &Resource, scope: &Scope, spans: &[Span]) {

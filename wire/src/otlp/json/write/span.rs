@@ -1,10 +1,12 @@
 //! The parts of a span, in the order in which they are written: attributes, events, links, status.
 
 use super::Progress;
-use super::members::{AttributeKey, Members, write_attribute};
+use super::members::{AttributeHead, AttributeKey, Members, write_attribute};
 use super::value::AttributeValue;
 use crate::id::{SpanId, TraceId};
 use crate::span::StatusCode;
+
+const ATTRIBUTES: &str = r#""attributes":["#;
 
 /// A span whose attributes are being written.
 #[derive(Debug)]
@@ -38,6 +40,12 @@ impl<'l> SpanWriter<'l> {
     /// Adds an attribute.
     pub fn attribute(&mut self, key: impl AttributeKey, value: impl AttributeValue) -> &mut Self {
         self.0.list.attribute(key, value);
+        self
+    }
+
+    /// Adds an attribute that is encoded already.
+    pub fn encoded(&mut self, attribute: &AttributeHead) -> &mut Self {
+        attribute.write(self.0.list.item(ATTRIBUTES));
         self
     }
 
@@ -157,7 +165,7 @@ impl List<'_> {
     }
 
     fn attribute(&mut self, key: impl AttributeKey, value: impl AttributeValue) {
-        write_attribute(self.item(r#""attributes":["#), key, value);
+        write_attribute(self.item(ATTRIBUTES), key, value);
     }
 
     /// Ends the list and says how many items were dropped.
