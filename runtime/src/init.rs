@@ -7,7 +7,7 @@ use crate::collect::{Anchors, Collector, Flushed, OpenSink, Sink, Sweep};
 use crate::complain;
 use crate::config::{Settings, TraceConfig};
 use crate::error::{FlushError, InitError};
-use crate::export::JsonLines;
+use crate::export::{Exporter, JsonLines};
 use crate::record::{live, recorder, register};
 use crate::run::Place;
 use crate::stage::level;
@@ -53,11 +53,22 @@ pub struct TraceGuard(());
 /// # Errors
 /// Only for what the program can correct: a second call, or a setting that makes no sense.
 pub fn init(config: TraceConfig) -> Result<TraceGuard, InitError> {
-    start(config, Vec::new())
+    init_with(config, [])
 }
 
-/// The same, with sinks of the program's own.
-pub(crate) fn start(config: TraceConfig, more: Vec<OpenSink>) -> Result<TraceGuard, InitError> {
+/// [`init`], with ways out of the program's own beside the local file. They get the resource of this process, are flushed
+/// by [`flush`] and shut down with the guard.
+///
+/// # Errors
+/// Those of [`init`]. An exporter is never one: see [`status`].
+pub fn init_with(
+    config: TraceConfig,
+    exporters: impl IntoIterator<Item = Exporter>,
+) -> Result<TraceGuard, InitError> {
+    start(config, exporters.into_iter().map(Exporter::into_open).collect())
+}
+
+fn start(config: TraceConfig, more: Vec<OpenSink>) -> Result<TraceGuard, InitError> {
     let settings = config.settings()?;
     let mut is_first = false;
     STARTED.get_or_init(|| {
@@ -88,7 +99,7 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
         }
     };
     let mut sinks: Vec<Box<dyn Sink>> =
-        more.into_iter().map(|open| open(&resource, &settings.batching)).collect();
+        more.into_iter().map(|open| open(&resource, &scope(), &settings.batching)).collect();
     if settings.jsonl
         && let Some(path) = place.file("jsonl")
     {

@@ -106,7 +106,10 @@ pub use config::{
     Batching, ConfigProblem, ConfigWarning, LogLevel, Mapping, Sampler, SpanLimits, TraceConfig,
 };
 pub use error::{FlushError, InitError, SinkError};
-pub use init::{Status, TraceGuard, child_env, flush, init, level, set_level, stats, status};
+pub use export::Exporter;
+pub use init::{
+    Status, TraceGuard, child_env, flush, init, init_with, level, set_level, stats, status,
+};
 
 // Other libraries' worlds.
 #[cfg(feature = "otel")]

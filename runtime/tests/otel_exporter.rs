@@ -1,29 +1,30 @@
 //! Any span exporter of `opentelemetry_sdk` as a sink: what it gets, and that it harms nobody.
 #![cfg(all(feature = "otel", not(stagetrace_off)))]
 
+#[path = "support/everything.rs"]
+mod everything;
 #[path = "otel_exporter/same.rs"]
 mod same;
-#[path = "otel_exporter/support.rs"]
+#[path = "otel_exporter/scripted.rs"]
+mod scripted;
 mod support;
 
 use opentelemetry::{Context, Key, Value};
 use opentelemetry_sdk::error::OTelSdkError;
-use stagetrace::otel::{Exporter, init_with};
-use stagetrace::{FlushError, InitError};
+use scripted::{Scripted, Seen};
+use stagetrace::{FlushError, InitError, init_with, otel};
 use std::future::{pending, ready};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use support::{
-    LONG, Scripted, config, flush, problems, scenarios, sink, step, steps, wait_until, written,
-};
+use support::{LONG, config, flush, problems, scenarios, sink, step, steps, wait_until, written};
 
 scenarios! {
     fn spans_wait_for_their_batch_and_no_longer_than_the_delay() {
         let (exporter, seen) = Scripted::new(|_| ready(Ok(())));
-        let trace = init_with(config(), [Exporter::new("good", exporter)]).unwrap();
+        let trace = init_with(config(), [otel::exporter("good", exporter)]).unwrap();
         steps(0, 3);
         wait_until(|| seen.spans().len() == 3);
         steps(3, 100);
@@ -38,7 +39,7 @@ scenarios! {
     fn an_exporter_gets_the_resource_of_the_process_and_is_shut_down_once() {
         let (exporter, seen) = Scripted::new(|_| ready(Ok(())));
         let config = config().resource_attribute("deployment.replica", 7_i64);
-        let trace = init_with(config, [Exporter::new("good", exporter)]).unwrap();
+        let trace = init_with(config, [otel::exporter("good", exporter)]).unwrap();
         wait_until(|| seen.resource().is_some());
         let resource = seen.resource().unwrap();
         let of = |key: &'static str| resource.get(&Key::from_static_str(key));
@@ -57,13 +58,13 @@ scenarios! {
         assert_eq!(stagetrace::flush(LONG), Err(FlushError::NotRunning));
         assert_eq!(seen.exports(), 1);
         let (second, _) = Scripted::new(|_| ready(Ok(())));
-        let again = init_with(support::config(), [Exporter::new("second", second)]);
+        let again = init_with(support::config(), [otel::exporter("second", second)]);
         assert!(matches!(again, Err(InitError::AlreadyInitialised)));
     }
 
     fn a_guard_that_is_dropped_shuts_exporters_down() {
         let (exporter, seen) = Scripted::new(|_| ready(Ok(())));
-        let trace = init_with(config(), [Exporter::new("good", exporter)]).unwrap();
+        let trace = init_with(config(), [otel::exporter("good", exporter)]).unwrap();
         step(0);
         drop(trace);
         assert_eq!((seen.spans().len(), seen.shutdowns()), (1, 1));
@@ -74,7 +75,7 @@ scenarios! {
             std::thread::sleep(Duration::from_millis(60));
             ready(Ok(()))
         });
-        let trace = init_with(config(), [Exporter::new("slow", exporter)]).unwrap();
+        let trace = init_with(config(), [otel::exporter("slow", exporter)]).unwrap();
         steps(0, 80);
         let hurried = problems(flush(Duration::from_millis(150)));
         assert_eq!(hurried.len(), 1, "{hurried:?}");
@@ -93,7 +94,7 @@ scenarios! {
             ready(Ok(()))
         });
         let config = config().batching(|batching| batching.max_queue_size = Some(16));
-        let trace = init_with(config, [Exporter::new("slow", exporter)]).unwrap();
+        let trace = init_with(config, [otel::exporter("slow", exporter)]).unwrap();
         steps(0, 1000);
         let problems = problems(flush(LONG));
         assert_eq!(problems.len(), 1);
@@ -112,7 +113,7 @@ scenarios! {
             ready(Ok(()))
         });
         let (other, seen) = Scripted::new(|_| ready(Ok(())));
-        let exporters = [Exporter::new("hung", exporter), Exporter::new("good", other)];
+        let exporters = [otel::exporter("hung", exporter), otel::exporter("good", other)];
         let trace = init_with(config(), exporters).unwrap();
         step(0);
         flush(LONG).unwrap();
@@ -152,7 +153,7 @@ scenarios! {
             }
             ready(Ok(()))
         });
-        let trace = init_with(config(), [Exporter::new("late", exporter)]).unwrap();
+        let trace = init_with(config(), [otel::exporter("late", exporter)]).unwrap();
         step(0);
         assert_eq!(problems(flush(LONG)).len(), 1);
         wait_until(|| seen.spans().len() == 1);
@@ -174,7 +175,7 @@ scenarios! {
             }
             Ok(())
         });
-        let trace = init_with(config(), [Exporter::new("pending", exporter)]).unwrap();
+        let trace = init_with(config(), [otel::exporter("pending", exporter)]).unwrap();
         steps(0, 12);
         let problem = "lost 8 spans (timeout 8); `export`: Operation timed out after 300ms";
         assert_eq!(problems(flush(LONG)), [("pending", problem.to_owned())]);
@@ -188,7 +189,7 @@ scenarios! {
             assert!(number > 0, "the first export is unlucky");
             ready(Ok(()))
         });
-        let trace = init_with(config(), [Exporter::new("unlucky", exporter)]).unwrap();
+        let trace = init_with(config(), [otel::exporter("unlucky", exporter)]).unwrap();
         step(0);
         let problem = "lost 1 spans (panic 1); `export`: panicked: the first export is unlucky";
         assert_eq!(problems(flush(LONG)), [("unlucky", problem.to_owned())]);
@@ -210,9 +211,9 @@ scenarios! {
         let (closed, _) = Scripted::new(|_| ready(Err(OTelSdkError::AlreadyShutdown)));
         let (good, seen) = Scripted::new(|_| ready(Ok(())));
         let exporters = [
-            Exporter::new("failing", failing),
-            Exporter::new("good", good),
-            Exporter::new("closed", closed),
+            otel::exporter("failing", failing),
+            otel::exporter("good", good),
+            otel::exporter("closed", closed),
         ];
         let trace = init_with(config(), exporters).unwrap();
         steps(0, 9);
@@ -230,7 +231,7 @@ scenarios! {
 
     fn an_exporter_that_needs_a_reactor_finds_one_without_any_runtime() {
         let (server, exporter, seen) = over_the_network();
-        let _trace = init_with(config(), [Exporter::new("network", exporter)]).unwrap();
+        let _trace = init_with(config(), [otel::exporter("network", exporter)]).unwrap();
         steps(0, 20);
         flush(LONG).unwrap();
         assert_eq!(seen.numbers(), (0..20).collect::<Vec<_>>());
@@ -244,7 +245,7 @@ scenarios! {
             tokio::spawn(pending::<()>());
             Ok::<_, String>(exporter)
         };
-        let _trace = init_with(config(), [Exporter::build("built", build)]).unwrap();
+        let _trace = init_with(config(), [otel::build("built", build)]).unwrap();
         step(0);
         flush(LONG).unwrap();
         assert_eq!(seen.numbers(), [0]);
@@ -252,9 +253,9 @@ scenarios! {
 
     fn an_exporter_that_cannot_be_built_is_reported_and_the_file_is_complete() {
         type Nothing = opentelemetry_stdout::SpanExporter;
-        let refuses = Exporter::build("bad", || Err::<Nothing, _>("no such endpoint"));
+        let refuses = otel::build("bad", || Err::<Nothing, _>("no such endpoint"));
         let no_reactor = || -> Result<Nothing, String> { panic!("no reactor") };
-        let panics = Exporter::build("worse", no_reactor);
+        let panics = otel::build("worse", no_reactor);
         let trace = init_with(config(), [refuses, panics]).unwrap();
         wait_until(|| sink("bad").failing.is_some() && sink("worse").failing.is_some());
         step(0);
@@ -270,7 +271,7 @@ scenarios! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let (_server, exporter, seen) = over_the_network();
-            let trace = init_with(config(), [Exporter::new("network", exporter)]).unwrap();
+            let trace = init_with(config(), [otel::exporter("network", exporter)]).unwrap();
             steps(0, 20);
             tokio::spawn(async { flush(Duration::from_secs(2)).unwrap() }).await.unwrap();
             assert_eq!(seen.spans().len(), 20);
@@ -283,7 +284,7 @@ scenarios! {
         let runtime = { runtime }.worker_threads(1).enable_all().build().unwrap();
         let work = async {
             let (_server, exporter, seen) = over_the_network();
-            let trace = init_with(config(), [Exporter::new("network", exporter)]).unwrap();
+            let trace = init_with(config(), [otel::exporter("network", exporter)]).unwrap();
             steps(0, 20);
             flush(Duration::from_secs(2)).unwrap();
             assert_eq!(seen.spans().len(), 20);
@@ -294,7 +295,7 @@ scenarios! {
 
     fn a_flush_inside_a_panic_hook_returns() {
         let (exporter, seen) = Scripted::new(|_| ready(Ok(())));
-        let _trace = init_with(config(), [Exporter::new("good", exporter)]).unwrap();
+        let _trace = init_with(config(), [otel::exporter("good", exporter)]).unwrap();
         std::panic::set_hook(Box::new(|_| drop(flush(Duration::from_secs(2)).unwrap())));
         let panicked = std::thread::spawn(|| {
             step(0);
@@ -328,7 +329,7 @@ scenarios! {
             Ok(())
         };
         let (exporter, seen) = Scripted::new(noisy);
-        let trace = init_with(config(), [Exporter::new("noisy", exporter)]).unwrap();
+        let trace = init_with(config(), [otel::exporter("noisy", exporter)]).unwrap();
         step(0);
         flush(LONG).unwrap();
         std::thread::sleep(Duration::from_millis(200));
@@ -345,7 +346,7 @@ scenarios! {
             let _ = stagetrace::flush(Duration::from_millis(100));
             ready(Ok(()))
         });
-        let trace = init_with(config(), [Exporter::new("asking", exporter)]).unwrap();
+        let trace = init_with(config(), [otel::exporter("asking", exporter)]).unwrap();
         step(0);
         wait_until(|| seen.spans().len() == 1);
         trace.shutdown(LONG).unwrap();
@@ -353,7 +354,7 @@ scenarios! {
 
     fn the_console_exporter_plugs_in() {
         let exporter = opentelemetry_stdout::SpanExporter::default();
-        let _trace = init_with(config(), [Exporter::new("console", exporter)]).unwrap();
+        let _trace = init_with(config(), [otel::exporter("console", exporter)]).unwrap();
         steps(0, 9);
         flush(LONG).unwrap();
         assert_eq!(sink("console").exported, 9);
@@ -362,8 +363,7 @@ scenarios! {
 
 /// An exporter that sends a byte per export to a server and waits for its answer; counts what the
 /// server got.
-fn over_the_network()
--> (Arc<AtomicUsize>, impl opentelemetry_sdk::trace::SpanExporter, support::Seen) {
+fn over_the_network() -> (Arc<AtomicUsize>, impl opentelemetry_sdk::trace::SpanExporter, Seen) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let received = Arc::new(AtomicUsize::new(0));

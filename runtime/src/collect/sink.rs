@@ -4,11 +4,11 @@ use super::view::SpanView;
 use crate::config::Batching;
 use crate::error::SinkError;
 use crate::stats::SinkStatus;
-use stagetrace_wire::span::Resource;
+use stagetrace_wire::span::{Resource, Scope};
 use std::time::Instant;
 
 /// Makes a sink, once it is known whose spans it will take.
-pub(crate) type OpenSink = Box<dyn FnOnce(&Resource, &Batching) -> Box<dyn Sink>>;
+pub(crate) type OpenSink = Box<dyn FnOnce(&Resource, &Scope, &Batching) -> Box<dyn Sink> + Send>;
 
 /// A way out for spans. Called by the collector's thread only; what is slow or may hang has a thread of its own behind.
 pub(crate) trait Sink: Send {

@@ -87,15 +87,21 @@ pub(crate) struct SpanView<'a> {
 pub(crate) enum Key<'a> {
     /// The site's key at this place.
     OfSite(usize),
+    /// [`Key::FUNCTION`], with the site's function as it is.
+    Function,
     /// Any other.
     Text(&'a str),
+}
+
+impl Key<'_> {
+    /// The key under which a span's function stands.
+    pub(crate) const FUNCTION: &'static str = "code.function.name";
 }
 
 const OUTCOME: &str = "stagetrace.outcome";
 const END: &str = "stagetrace.end";
 const MISPLACED: &str = "stagetrace.misplaced";
 const ERROR_TYPE: &str = "error.type";
-const FUNCTION: &str = "code.function.name";
 
 impl<'a> SpanView<'a> {
     /// OTLP's flags.
@@ -110,6 +116,17 @@ impl<'a> SpanView<'a> {
     #[cfg(feature = "otel")]
     pub(crate) fn has_remote_parent(&self) -> bool {
         self.record.word(slot::LIFE) & slot::REMOTE != 0
+    }
+
+    /// Whether it has more than its record: side records, or some that were beyond the limits.
+    pub(crate) fn has_details(&self) -> bool {
+        !self.details.is_empty() || self.dropped_events + self.dropped_links > 0
+    }
+
+    /// About how many bytes it takes, never less than its values do.
+    pub(crate) fn bytes(&self) -> usize {
+        let details: usize = self.details.iter().map(|detail| detail.words.len()).sum();
+        8 * (self.record.0.len() + details)
     }
 
     /// Status and its description.
@@ -131,7 +148,10 @@ impl<'a> SpanView<'a> {
             }
             left -= 1;
             match (value, length) {
-                (ValueRef::Str(text), Some(length)) => with(key, ValueRef::Str(cut(text, length))),
+                (ValueRef::Str(text), Some(length)) if text.len() > length => {
+                    let key = if key == Key::Function { Key::Text(Key::FUNCTION) } else { key };
+                    with(key, ValueRef::Str(cut(text, length)));
+                }
                 _ => with(key, value),
             }
         };
@@ -161,10 +181,10 @@ impl<'a> SpanView<'a> {
 
     /// What the recorder itself says of the span.
     fn own_attributes(&self, emit: &mut impl FnMut(Key<'_>, ValueRef<'_>)) {
-        let mut text = |key, value| emit(Key::Text(key), ValueRef::Str(value));
         if !self.site.function().is_empty() {
-            text(FUNCTION, self.site.function());
+            emit(Key::Function, ValueRef::Str(self.site.function()));
         }
+        let mut text = |key, value| emit(Key::Text(key), ValueRef::Str(value));
         if let Some(code) = self.record.outcome().checked_sub(1) {
             let outcome = Outcome::from_u8(code);
             text(OUTCOME, outcome.as_str());
@@ -194,6 +214,7 @@ impl<'a> SpanView<'a> {
     pub(crate) fn text<'k>(&self, key: Key<'k>) -> Option<&'k str> {
         match key {
             Key::OfSite(place) => self.site.keys().get(place).copied(),
+            Key::Function => Some(Key::FUNCTION),
             Key::Text(text) => Some(text),
         }
     }

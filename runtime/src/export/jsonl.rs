@@ -3,14 +3,16 @@
 //! After a short or failed write the file is cut back to its last whole line and the line is tried again, so that a
 //! reader never finds a good line glued to a torn one.
 
+use super::sites::Sites;
 use crate::collect::{Key, Sink, SpanView};
 use crate::complain;
 use crate::error::SinkError;
 use crate::files::create;
 use crate::stats::SinkStatus;
 use stagetrace_wire::otlp::json::{
-    KeyHead, LineWriter, ResourceHead, SpanHead, SpanStart, Suspended,
+    AttributeHead, KeyHead, LineWriter, ResourceHead, SpanHead, SpanStart, SpanWriter, Suspended,
 };
+use stagetrace_wire::recording::value::ValueRef;
 use stagetrace_wire::span::{Resource, Scope};
 use std::collections::VecDeque;
 use std::fs::File;
@@ -36,7 +38,7 @@ pub(crate) struct JsonLines {
     max_bytes: u64,
     rotation: u16,
     head: ResourceHead,
-    sites: Vec<Option<SiteHeads>>,
+    sites: Sites<SiteHeads>,
     buffer: Vec<u8>,
     line: Option<Suspended>,
     /// The whole lines in the buffer: bytes and spans of each.
@@ -54,6 +56,18 @@ pub(crate) struct JsonLines {
 struct SiteHeads {
     span: SpanHead,
     keys: Vec<KeyHead>,
+    function: AttributeHead,
+}
+
+impl SiteHeads {
+    fn new(span: &SpanView<'_>) -> SiteHeads {
+        let site = span.site;
+        SiteHeads {
+            span: SpanHead::new(site.stage().name(), site.kind()),
+            keys: site.keys().iter().map(|key| KeyHead::new(key)).collect(),
+            function: AttributeHead::new(Key::FUNCTION, ValueRef::Str(site.function())),
+        }
+    }
 }
 
 impl JsonLines {
@@ -72,7 +86,7 @@ impl JsonLines {
             max_bytes,
             rotation: 0,
             head: ResourceHead::new(resource, scope),
-            sites: Vec::new(),
+            sites: Sites::new(),
             buffer: Vec::with_capacity(LINE + LINE / 4),
             line: None,
             lines: VecDeque::new(),
@@ -83,34 +97,11 @@ impl JsonLines {
         })
     }
 
-    fn heads(&mut self, span: &SpanView<'_>) -> Option<usize> {
-        let at = usize::try_from(span.number).ok()?.checked_sub(1)?;
-        if span.number == u32::MAX {
-            return None;
-        }
-        if self.sites.len() <= at {
-            self.sites.resize_with(at + 1, || None);
-        }
-        self.sites[at].get_or_insert_with(|| SiteHeads {
-            span: SpanHead::new(span.site.stage().name(), span.site.kind()),
-            keys: span.site.keys().iter().map(|key| KeyHead::new(key)).collect(),
-        });
-        Some(at)
-    }
-
     fn encode(&mut self, span: &SpanView<'_>) {
-        let heads = self.heads(span);
-        let heads = heads.and_then(|at| self.sites[at].as_ref());
+        let heads = self.sites.of(span, SiteHeads::new);
         let mut line = match self.line.take() {
             Some(line) => LineWriter::resume(&mut self.buffer, &self.head, line),
             None => LineWriter::begin(&mut self.buffer, &self.head),
-        };
-        let title = match heads {
-            Some(heads) => (&heads.span).into(),
-            None => stagetrace_wire::otlp::json::Title::Plain(
-                span.site.stage().name(),
-                span.site.kind(),
-            ),
         };
         let mut writer = line.span(&SpanStart {
             trace_id: span.trace_id,
@@ -118,45 +109,28 @@ impl JsonLines {
             parent_span_id: span.parent,
             trace_state: "",
             flags: span.flags(),
-            title,
+            title: (&heads.span).into(),
             start_unix_nano: span.begin,
             end_unix_nano: span.end,
         });
-        let dropped = span.attributes(|key, value| {
-            match (key, heads) {
-                (Key::OfSite(at), Some(heads)) if at < heads.keys.len() => {
-                    writer.attribute(&heads.keys[at], value);
+        let dropped = span.attributes(|key, value| match key {
+            Key::OfSite(at) => {
+                if let Some(key) = heads.keys.get(at) {
+                    writer.attribute(key, value);
                 }
-                _ => {
-                    if let Some(key) = span.text(key) {
-                        writer.attribute(key, value);
-                    }
-                }
-            };
+            }
+            Key::Function => {
+                writer.encoded(&heads.function);
+            }
+            Key::Text(key) => {
+                writer.attribute(key, value);
+            }
         });
-        let (code, message) = span.status();
-        if span.details.is_empty() && span.dropped_events + span.dropped_links == 0 {
-            writer.events(dropped).links(0).finish(0, code, message);
+        if span.has_details() {
+            finish_with_details(writer, span, dropped);
         } else {
-            let mut events = writer.events(dropped);
-            for event in span.events() {
-                let mut item = events.event(event.name, event.time);
-                let limit = span.limits.attributes_per_event;
-                for (key, value) in event.attributes().take(limit) {
-                    item.attribute(key, value);
-                }
-                let dropped = event.attributes().count().saturating_sub(limit);
-                item.dropped_attributes(dropped as u32);
-            }
-            let mut links = events.links(span.dropped_events);
-            for link in span.links() {
-                let mut item = links.link(link.trace_id, link.span_id, "", link.flags);
-                let limit = span.limits.attributes_per_link;
-                for (key, value) in link.attributes().take(limit) {
-                    item.attribute(key, value);
-                }
-            }
-            links.finish(span.dropped_links, code, message);
+            let (code, message) = span.status();
+            writer.events(dropped).links(0).finish(0, code, message);
         }
         self.line = Some(line.suspend());
     }
@@ -235,6 +209,30 @@ impl JsonLines {
         self.status.failing = Some(problem.clone());
         SinkError { sink: NAME, problem }
     }
+}
+
+#[cold]
+fn finish_with_details(writer: SpanWriter<'_>, span: &SpanView<'_>, dropped: u32) {
+    let mut events = writer.events(dropped);
+    for event in span.events() {
+        let mut item = events.event(event.name, event.time);
+        let limit = span.limits.attributes_per_event;
+        for (key, value) in event.attributes().take(limit) {
+            item.attribute(key, value);
+        }
+        item.dropped_attributes(event.attributes().count().saturating_sub(limit) as u32);
+    }
+    let mut links = events.links(span.dropped_events);
+    for link in span.links() {
+        let mut item = links.link(link.trace_id, link.span_id, "", link.flags);
+        let limit = span.limits.attributes_per_link;
+        for (key, value) in link.attributes().take(limit) {
+            item.attribute(key, value);
+        }
+        item.dropped_attributes(link.attributes().count().saturating_sub(limit) as u32);
+    }
+    let (code, message) = span.status();
+    links.finish(span.dropped_links, code, message);
 }
 
 impl Sink for JsonLines {

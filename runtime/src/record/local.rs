@@ -328,7 +328,6 @@ impl Local {
     }
 
     /// Has this thread, which has recorded nothing, record nothing ever.
-    #[cfg_attr(not(feature = "otel"), expect(dead_code, reason = "only exporters need it"))]
     pub(crate) fn mute(&self) {
         self.phase.set(Phase::Muted);
     }

@@ -74,6 +74,7 @@ pub type SpanStart<'a> = start::SpanStart<'a, SpanHead>;
 pub struct Request {
     /// Room for what stands before the spans, whose length is known last; then the spans.
     bytes: Vec<u8>,
+    room: usize,
     /// Where the last finished span ends.
     end: usize,
     spans: usize,
@@ -155,7 +156,8 @@ impl Request {
     /// Begins a span, which counts when it is finished.
     pub fn span(&mut self, resource: &ResourceHead, start: &SpanStart<'_>) -> SpanWriter<'_> {
         if self.spans == 0 {
-            self.end = resource.room();
+            self.room = resource.room();
+            self.end = self.room;
             self.bytes.resize(self.end, 0);
         }
         self.bytes.truncate(self.end);
@@ -183,12 +185,17 @@ impl Request {
         self.spans == 0
     }
 
+    /// Bytes of the spans that were finished.
+    pub fn span_bytes(&self) -> usize {
+        self.end - self.room
+    }
+
     /// Bytes that [`Request::finish`] would give now.
     pub fn len(&self, resource: &ResourceHead) -> usize {
         if self.is_empty() {
             return 0;
         }
-        let (_, of_resource) = resource.lengths(self.end - resource.room());
+        let (_, of_resource) = resource.lengths(self.span_bytes());
         1 + varint_len(of_resource as u64) + of_resource
     }
 
@@ -197,15 +204,14 @@ impl Request {
         if self.is_empty() {
             return &[];
         }
-        let room = resource.room();
         let len = self.len(resource);
         self.bytes.truncate(self.end);
         self.bytes.extend_from_slice(&resource.scope_tail);
         self.bytes.extend_from_slice(&resource.resource_tail);
         let start = self.bytes.len() - len;
 
-        let (of_scope, of_resource) = resource.lengths(self.end - room);
-        let mut head = Head { bytes: &mut self.bytes[start..room] };
+        let (of_scope, of_resource) = resource.lengths(self.span_bytes());
+        let mut head = Head { bytes: &mut self.bytes[start..self.room] };
         head.length(RESOURCE_SPANS, of_resource);
         head.put(&resource.resource);
         head.length(SCOPE_SPANS, of_scope);
@@ -218,7 +224,7 @@ impl Request {
     pub fn clear(&mut self, keep: usize) {
         self.bytes.clear();
         self.bytes.shrink_to(keep);
-        (self.end, self.spans) = (0, 0);
+        (self.room, self.end, self.spans) = (0, 0, 0);
     }
 }
 

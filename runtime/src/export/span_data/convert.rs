@@ -44,6 +44,7 @@ impl Converter {
                 collect::Key::OfSite(place) => {
                     view.site.keys().get(place).map(|key| Key::from_static_str(key))
                 }
+                collect::Key::Function => Some(Key::from_static_str(collect::Key::FUNCTION)),
                 collect::Key::Text(text) => Some(self.keys.key(text)),
             };
             if let Some(key) = key {

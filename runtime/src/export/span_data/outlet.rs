@@ -1,14 +1,11 @@
-//! The exporter's own thread, and the one that drives its runtime.
+//! Any exporter of the SDK as an outlet: on the exporter's own thread, and one that drives its runtime.
 
-use super::failure::Failure;
-use super::queue::Queue;
-use super::silence;
-use super::state::Task;
+use super::Spans;
+use crate::export::supervised::{Cause, Failure, Outlet, Queue, run, silence};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
-use opentelemetry_sdk::trace::{SpanData, SpanExporter};
+use opentelemetry_sdk::trace::SpanExporter;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,50 +15,57 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 
 /// Makes an exporter, or says why it cannot be made.
-pub(super) type Build = Box<dyn FnOnce() -> Result<Box<dyn Outlet>, String> + Send>;
+pub(super) type Build = Box<dyn FnOnce() -> Result<Box<dyn Outlet<Spans>>, String> + Send>;
 
-/// Any exporter, without its type.
-pub(super) trait Outlet: Send {
-    fn set_resource(&mut self, resource: &Resource);
-
-    /// Exports; what is not ready after `within` is cancelled.
-    fn export(&self, batch: Vec<SpanData>, within: Duration) -> OTelSdkResult;
-
-    fn force_flush(&self) -> OTelSdkResult;
-
-    fn shutdown(&self, within: Duration) -> OTelSdkResult;
+/// An exporter, and whose spans it gets.
+pub(super) struct OfSdk<E> {
+    pub(super) exporter: E,
+    pub(super) resource: Resource,
 }
 
-impl<E: SpanExporter> Outlet for E {
-    fn set_resource(&mut self, resource: &Resource) {
-        SpanExporter::set_resource(self, resource);
+impl<E: SpanExporter> Outlet<Spans> for OfSdk<E> {
+    fn open(&mut self) -> Result<(), Failure> {
+        self.exporter.set_resource(&self.resource);
+        Ok(())
     }
 
-    fn export(&self, batch: Vec<SpanData>, within: Duration) -> OTelSdkResult {
-        let done = finish_within(SpanExporter::export(self, batch), within);
-        done.unwrap_or(Err(OTelSdkError::Timeout(within)))
+    /// Exports; what is not ready after `within` is cancelled.
+    fn export(&mut self, batch: &mut Spans, within: Duration) -> Result<(), Failure> {
+        let done = finish_within(self.exporter.export(std::mem::take(&mut batch.spans)), within);
+        told(done.unwrap_or(Err(OTelSdkError::Timeout(within))))
     }
 
-    fn force_flush(&self) -> OTelSdkResult {
-        SpanExporter::force_flush(self)
+    fn flush(&mut self) -> Result<(), Failure> {
+        told(self.exporter.force_flush())
     }
 
-    fn shutdown(&self, within: Duration) -> OTelSdkResult {
-        SpanExporter::shutdown_with_timeout(self, within)
+    fn shutdown(&mut self, within: Duration) -> Result<(), Failure> {
+        told(self.exporter.shutdown_with_timeout(within))
     }
+}
+
+fn told(result: OTelSdkResult) -> Result<(), Failure> {
+    result.map_err(|error| {
+        let cause = match error {
+            OTelSdkError::Timeout(_) => Cause::Timeout,
+            OTelSdkError::AlreadyShutdown => Cause::Closed,
+            OTelSdkError::InternalFailure(_) => Cause::Refused,
+        };
+        Failure { cause, problem: error.to_string() }
+    })
 }
 
 /// Starts the threads. They end when the queue is flushed for the last time.
-pub(super) fn start(build: Build, resource: Resource, queue: &Arc<Queue>) -> io::Result<()> {
+pub(super) fn start(build: Build, queue: &Arc<Queue<Spans>>) -> io::Result<()> {
     let closing = Closing(Arc::clone(queue));
     let thread = thread::Builder::new().name("stagetrace-otel".into());
-    thread.spawn(move || drive(build, resource, &closing.0)).map(drop)
+    thread.spawn(move || drive(build, &closing.0)).map(drop)
 }
 
 /// Gives the exporter its thread, and drives the connections and timers of whatever it does there.
 ///
 /// The calls do not run in `block_on`, since blocking clients refuse to work there.
-fn drive(build: Build, resource: Resource, queue: &Arc<Queue>) {
+fn drive(build: Build, queue: &Arc<Queue<Spans>>) {
     silence::for_this_thread();
     silence::mute();
     let runtime = Builder::new_current_thread()
@@ -76,7 +80,7 @@ fn drive(build: Build, resource: Resource, queue: &Arc<Queue>) {
         Err(error) => return queue.close(Some(&format!("its runtime cannot start: {error}"))),
     };
     let of_exporter = Arc::clone(queue);
-    let calls = runtime.spawn_blocking(move || run(build, &resource, &of_exporter));
+    let calls = runtime.spawn_blocking(move || run(build, &of_exporter));
     // An error would be a panic of ours; whoever ends here closes the queue.
     let _ = runtime.block_on(calls);
     // Whatever still blocks one of the runtime's threads is left behind.
@@ -84,59 +88,11 @@ fn drive(build: Build, resource: Resource, queue: &Arc<Queue>) {
 }
 
 /// However the thread ends, nobody waits for it afterwards.
-struct Closing(Arc<Queue>);
+struct Closing(Arc<Queue<Spans>>);
 
 impl Drop for Closing {
     fn drop(&mut self) {
         self.0.close(Some("its thread has ended"));
-    }
-}
-
-/// Makes the exporter and runs every call into it, one after another.
-fn run(build: Build, resource: &Resource, queue: &Queue) {
-    let mut outlet = match contained(|| build().map_err(Failure::refused)) {
-        Ok(outlet) => outlet,
-        Err(failure) => {
-            return queue.close(Some(&format!("it cannot be built: {}", failure.problem)));
-        }
-    };
-    let told = contained(|| {
-        outlet.set_resource(resource);
-        Ok::<_, Failure>(())
-    });
-    if let Err(failure) = told {
-        queue.report(&failure);
-    }
-    let timeout = queue.export_timeout();
-    loop {
-        match queue.next() {
-            Task::Export(batch) => queue.done(contained(|| outlet.export(batch, timeout))),
-            Task::Flush => queue.done(contained(|| outlet.force_flush())),
-            Task::Close(deadline) => {
-                let closed = contained(|| {
-                    let flushed = outlet.force_flush();
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    let closed = outlet.shutdown(left);
-                    drop(outlet);
-                    flushed.and(closed)
-                });
-                queue.done(closed);
-                return queue.close(None);
-            }
-        }
-    }
-}
-
-/// Calls the exporter: nobody hears of it, and a panic is an error like others.
-fn contained<T, E: Into<Failure>>(call: impl FnOnce() -> Result<T, E>) -> Result<T, Failure> {
-    let _muted = silence::muted();
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(result) => result.map_err(Into::into),
-        Err(panic) => {
-            let text = panic.downcast_ref::<&str>().copied();
-            let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-            Err(Failure::panic(text.unwrap_or("?")))
-        }
     }
 }
 

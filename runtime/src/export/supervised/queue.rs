@@ -1,8 +1,9 @@
 //! What waits for an exporter, between the collector's thread, which never waits, and the
 //! exporter's own.
 
+use super::Batch;
 use super::failure::Failure;
-use super::state::{State, Task, Waiting};
+use super::state::{Filling, State, Task};
 use crate::complain;
 use crate::config::Batching;
 use crate::stats::SinkStatus;
@@ -11,24 +12,34 @@ use std::time::{Duration, Instant};
 
 /// A bounded queue, what became of its spans, and what is asked of the exporter.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(in super::super) struct Queue<B> {
     name: &'static str,
     batching: Batching,
-    state: Mutex<State>,
+    state: Mutex<State<B>>,
     news: Condvar,
 }
 
-impl Queue {
-    pub(super) fn new(name: &'static str, batching: Batching) -> Queue {
+impl<B: Batch> Queue<B> {
+    pub(super) fn new(name: &'static str, batching: Batching) -> Queue<B> {
         let state = Mutex::new(State::new(batching));
         Queue { name, batching, state, news: Condvar::new() }
     }
 
-    /// Takes these spans, as far as there is room.
-    pub(super) fn put(&self, spans: &mut Vec<Waiting>) {
+    /// Gives a batch to fill: the last one, if there is room in it, else an empty one.
+    pub(super) fn fill(&self) -> Filling<B> {
+        self.with(|state| {
+            let now = Instant::now();
+            state.watch(now);
+            state.fill(now)
+        })
+    }
+
+    /// Takes a batch that was filled, and what could not enter it into account.
+    pub(super) fn put(&self, filling: Filling<B>) {
         let is_news = self.with(|state| {
-            state.watch(Instant::now());
-            state.put(spans)
+            let now = Instant::now();
+            state.watch(now);
+            state.put(filling, now)
         });
         if is_news {
             self.news.notify_one();
@@ -68,7 +79,7 @@ impl Queue {
     }
 
     /// Waits for something to do.
-    pub(super) fn next(&self) -> Task {
+    pub(super) fn next(&self) -> Task<B> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let pause = match state.next(Instant::now()) {
@@ -85,9 +96,9 @@ impl Queue {
         }
     }
 
-    /// Says what became of the task.
-    pub(super) fn done(&self, result: Result<(), Failure>) {
-        self.with(|state| state.done(result));
+    /// Says what became of the task; gives back its batch, empty.
+    pub(super) fn done(&self, result: Result<(), Failure>, batch: Option<B>) {
+        self.with(|state| state.done(result, batch));
     }
 
     /// Says what went wrong outside of a task.
@@ -96,12 +107,12 @@ impl Queue {
     }
 
     /// Nothing will be exported any more: what is left is lost, to `problem` if it came unasked.
-    pub(super) fn close(&self, problem: Option<&str>) {
+    pub(in super::super) fn close(&self, problem: Option<&str>) {
         self.with(|state| state.close(problem));
     }
 
     /// Changes the state, and says afterwards, when nothing is held, what is new about it.
-    fn with<R>(&self, change: impl FnOnce(&mut State) -> R) -> R {
+    fn with<R>(&self, change: impl FnOnce(&mut State<B>) -> R) -> R {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut state);
         let complaints = state.take_complaints();

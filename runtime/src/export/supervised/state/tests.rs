@@ -1,11 +1,27 @@
 use super::*;
-use opentelemetry::trace::{SpanContext, SpanId, SpanKind, Status};
-use opentelemetry_sdk::error::OTelSdkError;
 
 const DELAY: Duration = Duration::from_secs(5);
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-fn state(max_queue_size: Option<usize>, max_export_batch_size: usize) -> State {
+/// So many spans of so many bytes.
+#[derive(Debug, Default, PartialEq)]
+struct Spans(Vec<usize>);
+
+impl Batch for Spans {
+    fn spans(&self) -> usize {
+        self.0.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.iter().sum()
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+fn state(max_queue_size: Option<usize>, max_export_batch_size: usize) -> State<Spans> {
     State::new(Batching {
         max_queue_size,
         max_export_batch_size,
@@ -14,38 +30,43 @@ fn state(max_queue_size: Option<usize>, max_export_batch_size: usize) -> State {
     })
 }
 
-fn span() -> SpanData {
-    SpanData {
-        span_context: SpanContext::NONE,
-        parent_span_id: SpanId::INVALID,
-        parent_span_is_remote: false,
-        span_kind: SpanKind::Internal,
-        name: "step".into(),
-        start_time: std::time::SystemTime::UNIX_EPOCH,
-        end_time: std::time::SystemTime::UNIX_EPOCH,
-        attributes: Vec::new(),
-        dropped_attributes_count: 0,
-        events: Default::default(),
-        links: Default::default(),
-        status: Status::Unset,
-        instrumentation_scope: Default::default(),
+/// Puts in so many small spans, as the sink does. Whether the exporter's thread is to look.
+fn put(state: &mut State<Spans>, count: usize, now: Instant) -> bool {
+    put_spans(state, &vec![1; count], now)
+}
+
+/// Puts in spans of these bytes.
+fn put_spans(state: &mut State<Spans>, spans: &[usize], now: Instant) -> bool {
+    let mut is_news = false;
+    let mut filling = state.fill(now);
+    for &bytes in spans {
+        let too_large = filling.batch.spans() > 0 && filling.batch.bytes() + bytes > BATCH_BYTES;
+        if too_large || is_full(&filling.batch, &state.batching) {
+            filling.closed = too_large;
+            is_news |= state.put(filling, now);
+            filling = state.fill(now);
+        }
+        if filling.admits(bytes) {
+            filling.batch.0.push(bytes);
+        }
     }
+    is_news | state.put(filling, now)
 }
 
-/// So many spans, which have waited since `since`.
-fn spans(count: usize, since: Instant) -> Vec<Waiting> {
-    (0..count).map(|_| Waiting { since, ..Waiting::new(span()) }).collect()
+/// The task is done.
+fn done(state: &mut State<Spans>) {
+    state.done(Ok(()), None);
 }
 
-fn batch(task: Result<Task, Option<Duration>>) -> usize {
+fn batch(task: Result<Task<Spans>, Option<Duration>>) -> usize {
     match task {
-        Ok(Task::Export(batch)) => batch.len(),
+        Ok(Task::Export(batch)) => batch.spans(),
         other => panic!("not a batch: {other:?}"),
     }
 }
 
 /// Every span that was handed over is queued, exported or failed.
-fn check(state: &State, handed: u64) -> SinkStatus {
+fn check(state: &State<Spans>, handed: u64) -> SinkStatus {
     let status = state.status();
     assert_eq!(handed, status.queued + status.exported + status.failed, "{status:?}");
     assert_eq!(status.failed, status.failed_by.iter().map(|(_, count)| count).sum::<u64>());
@@ -56,11 +77,11 @@ fn check(state: &State, handed: u64) -> SinkStatus {
 fn spans_wait_until_a_batch_is_full() {
     let (mut state, now) = (state(None, 3), Instant::now());
     assert_eq!(state.next(now), Err(None));
-    assert!(state.put(&mut spans(2, now)), "the first must wake the thread: it sets its clock");
+    assert!(put(&mut state, 2, now), "the first must wake the thread: it sets its clock");
     assert_eq!(state.next(now), Err(Some(DELAY)));
-    assert!(state.put(&mut spans(2, now)));
+    assert!(put(&mut state, 2, now));
     assert_eq!(batch(state.next(now)), 3);
-    state.done(Ok(()));
+    done(&mut state);
     assert_eq!(state.next(now), Err(Some(DELAY)), "the fourth waits for others");
     assert_eq!(check(&state, 4).exported, 3);
 }
@@ -68,9 +89,9 @@ fn spans_wait_until_a_batch_is_full() {
 #[test]
 fn spans_wait_no_longer_than_the_delay() {
     let (mut state, now) = (state(None, 512), Instant::now());
-    state.put(&mut spans(1, now));
+    put(&mut state, 1, now);
     let later = now + Duration::from_secs(3);
-    state.put(&mut spans(1, later));
+    put(&mut state, 1, later);
     assert_eq!(state.next(later), Err(Some(Duration::from_secs(2))));
     assert_eq!(batch(state.next(now + DELAY)), 2);
 }
@@ -78,13 +99,10 @@ fn spans_wait_no_longer_than_the_delay() {
 #[test]
 fn a_batch_is_bounded_by_bytes_but_a_large_span_goes_all_the_same() {
     let (mut state, now) = (state(None, 512), Instant::now());
-    let large = |bytes| vec![Waiting { span: span(), bytes, since: now }];
-    for bytes in [BATCH_BYTES / 2, BATCH_BYTES / 2, 1, BATCH_BYTES * 2, 1] {
-        state.put(&mut large(bytes));
-    }
+    put_spans(&mut state, &[BATCH_BYTES / 2, BATCH_BYTES / 2, 1, BATCH_BYTES * 2, 1], now);
     for spans in [2, 1, 1] {
         assert_eq!(batch(state.next(now)), spans);
-        state.done(Ok(()));
+        done(&mut state);
     }
     assert_eq!(state.next(now), Err(Some(DELAY)));
     assert_eq!(state.bytes, 1);
@@ -93,32 +111,29 @@ fn a_batch_is_bounded_by_bytes_but_a_large_span_goes_all_the_same() {
 #[test]
 fn a_full_queue_drops_what_is_new_and_counts_it() {
     let (mut state, now) = (state(Some(10), 4), Instant::now());
-    state.put(&mut spans(13, now));
+    put(&mut state, 13, now);
     let status = check(&state, 13);
     assert_eq!(status.failed_by, [("queue_full", 3)]);
     assert_eq!(status.failing.as_deref(), Some("its queue is full"));
-    let most = QUEUE_BYTES / 4;
-    let mut heavy: Vec<_> =
-        (0..5).map(|_| Waiting { span: span(), bytes: most, since: now }).collect();
     let mut by_bytes = self::state(None, 4);
-    by_bytes.put(&mut heavy);
+    put_spans(&mut by_bytes, &[QUEUE_BYTES / 4; 5], now);
     assert_eq!(check(&by_bytes, 5).failed_by, [("queue_full", 1)]);
 }
 
 #[test]
 fn a_flush_lets_go_of_what_was_there_before_it() {
     let (mut state, now) = (state(None, 4), Instant::now());
-    state.put(&mut spans(6, now));
+    put(&mut state, 6, now);
     state.ask(now + TIMEOUT, false);
-    state.put(&mut spans(1, now));
+    put(&mut state, 1, now);
     assert_eq!(batch(state.next(now)), 4);
-    state.done(Ok(()));
+    done(&mut state);
     assert_eq!(batch(state.next(now)), 3);
     assert!(state.is_flushing());
-    state.done(Ok(()));
+    done(&mut state);
     assert_eq!(state.next(now), Ok(Task::Flush));
     assert!(state.is_flushing());
-    state.done(Ok(()));
+    done(&mut state);
     assert!(!state.is_flushing());
     assert_eq!(state.verdict(), Ok(()));
     assert_eq!(state.next(now), Err(None));
@@ -127,58 +142,58 @@ fn a_flush_lets_go_of_what_was_there_before_it() {
 #[test]
 fn spans_that_found_no_room_do_not_let_a_flush_end_early() {
     let (mut state, now) = (state(Some(4), 2), Instant::now());
-    state.put(&mut spans(4, now));
+    put(&mut state, 4, now);
     state.ask(now + TIMEOUT, false);
-    state.put(&mut spans(4, now));
+    put(&mut state, 4, now);
     assert_eq!(batch(state.next(now)), 2);
-    state.done(Ok(()));
+    done(&mut state);
     assert_eq!(batch(state.next(now)), 2, "two of the four are still there");
-    state.done(Ok(()));
+    done(&mut state);
     assert_eq!(state.next(now), Ok(Task::Flush));
 }
 
 #[test]
 fn a_flush_names_every_failure_since_the_last_one() {
     let (mut state, now) = (state(Some(4), 2), Instant::now());
-    let refused = || Failure::from(OTelSdkError::InternalFailure("no route".to_owned()));
-    state.put(&mut spans(5, now));
+    let refused = || Failure::refused("no route".to_owned());
+    put(&mut state, 5, now);
     assert_eq!(batch(state.next(now)), 2);
-    state.done(Err(Failure::panic("boom")));
+    state.done(Err(Failure::panic("boom")), None);
     assert_eq!(batch(state.next(now)), 2);
-    state.done(Err(refused()));
+    state.done(Err(refused()), None);
     let problem = state.verdict().expect_err("all five are lost");
     let counts = "lost 5 spans (queue_full 1, panic 2, export_failed 2)";
     assert_eq!(problem, format!("{counts}; its queue is full"));
     let status = check(&state, 5);
-    assert_eq!(status.failing.as_deref(), Some("`export`: Operation failed: no route"));
+    assert_eq!(status.failing.as_deref(), Some("`export`: no route"));
     assert_eq!(status.panics, 1);
 
     assert_eq!(state.verdict(), Ok(()), "it was said");
-    state.put(&mut spans(2, now));
+    put(&mut state, 2, now);
     assert_eq!(batch(state.next(now)), 2);
-    state.done(Ok(()));
+    done(&mut state);
     assert_eq!(check(&state, 7).failing, None, "it is well again");
 }
 
 #[test]
 fn what_goes_wrong_is_said_aloud_once_per_cause() {
     let (mut state, now) = (state(None, 1), Instant::now());
-    state.put(&mut spans(3, now));
+    put(&mut state, 3, now);
     for panic in ["first", "second"] {
         assert_eq!(batch(state.next(now)), 1);
-        state.done(Err(Failure::panic(panic)));
+        state.done(Err(Failure::panic(panic)), None);
     }
     let said = state.take_complaints();
     assert_eq!(said, [("panic", "`export`: panicked: first".to_owned())]);
     assert_eq!(batch(state.next(now)), 1);
-    state.done(Err(OTelSdkError::Timeout(TIMEOUT).into()));
+    state.done(Err(Failure { cause: Cause::Timeout, problem: "too slow".to_owned() }), None);
     assert_eq!(state.take_complaints().len(), 1, "another cause");
 }
 
 #[test]
 fn an_exporter_that_hangs_loses_its_spans_and_what_comes_until_it_returns() {
     let (mut state, now) = (state(None, 2), Instant::now());
-    state.put(&mut spans(5, now));
+    put(&mut state, 5, now);
     assert_eq!(batch(state.next(now)), 2);
     state.ask(now + TIMEOUT, false);
     state.watch(now + TIMEOUT);
@@ -186,7 +201,7 @@ fn an_exporter_that_hangs_loses_its_spans_and_what_comes_until_it_returns() {
 
     state.watch(now + TIMEOUT + 2 * GRACE);
     assert!(!state.is_flushing());
-    state.put(&mut spans(3, now));
+    put(&mut state, 3, now);
     let status = check(&state, 8);
     assert_eq!(status.failed_by, [("timeout", 2), ("exporter_hangs", 6)]);
     assert_eq!(status.failing.as_deref(), Some("`export` has not returned within 30s"));
@@ -197,13 +212,13 @@ fn an_exporter_that_hangs_loses_its_spans_and_what_comes_until_it_returns() {
 
     assert_eq!(state.take_complaints().len(), 1);
 
-    state.done(Ok(()));
+    done(&mut state);
     assert_eq!(check(&state, 8).exported, 0, "each span counts once");
     assert_eq!(state.next(now), Ok(Task::Flush), "it is still asked for");
-    state.done(Ok(()));
-    state.put(&mut spans(1, now - DELAY));
+    done(&mut state);
+    put(&mut state, 1, now - DELAY);
     assert_eq!(batch(state.next(now)), 1);
-    state.done(Ok(()));
+    done(&mut state);
     let status = check(&state, 9);
     assert_eq!((status.exported, status.failing), (1, None));
 }
@@ -211,7 +226,7 @@ fn an_exporter_that_hangs_loses_its_spans_and_what_comes_until_it_returns() {
 #[test]
 fn a_flush_that_its_deadline_overtook_says_what_is_left() {
     let (mut state, now) = (state(None, 2), Instant::now());
-    state.put(&mut spans(3, now));
+    put(&mut state, 3, now);
     state.ask(now, false);
     assert_eq!(batch(state.next(now)), 2);
     let problem = state.verdict().expect_err("nothing is exported yet");
@@ -222,17 +237,17 @@ fn a_flush_that_its_deadline_overtook_says_what_is_left() {
 fn the_last_flush_shuts_down_and_what_comes_later_is_counted() {
     let (mut state, now) = (state(None, 2), Instant::now());
     let deadline = now + TIMEOUT;
-    state.put(&mut spans(1, now));
+    put(&mut state, 1, now);
     state.ask(deadline, true);
     state.ask(deadline, false);
     assert_eq!(batch(state.next(now)), 1);
-    state.done(Ok(()));
+    done(&mut state);
     assert_eq!(state.next(now), Ok(Task::Close(deadline)));
-    state.put(&mut spans(1, now));
-    state.done(Ok(()));
+    put(&mut state, 1, now);
+    done(&mut state);
     state.close(None);
     state.close(Some("its thread has ended"));
-    state.put(&mut spans(1, now));
+    put(&mut state, 1, now);
     assert!(!state.is_flushing());
     assert_eq!(state.next(now), Err(None));
     let status = check(&state, 3);
@@ -243,7 +258,7 @@ fn the_last_flush_shuts_down_and_what_comes_later_is_counted() {
 #[test]
 fn a_thread_that_ends_unasked_is_reported() {
     let (mut state, now) = (state(None, 2), Instant::now());
-    state.put(&mut spans(3, now));
+    put(&mut state, 3, now);
     state.ask(now + TIMEOUT, false);
     assert_eq!(batch(state.next(now)), 2);
     state.close(Some("its thread has ended"));
@@ -251,4 +266,55 @@ fn a_thread_that_ends_unasked_is_reported() {
     assert_eq!(check(&state, 3).failed, 3);
     let problem = state.verdict().expect_err("all is lost");
     assert_eq!(problem, "lost 3 spans (already_shutdown 3); its thread has ended");
+}
+
+#[test]
+fn a_batch_is_filled_further_until_it_is_full_and_keeps_its_age() {
+    let (mut state, now) = (state(None, 4), Instant::now());
+    put(&mut state, 1, now);
+    let later = now + DELAY / 2;
+    let filling = state.fill(later);
+    assert_eq!((filling.batch.spans(), state.queued()), (1, 0));
+    assert_eq!(state.next(later), Err(Some(DELAY / 2)), "the thread's clock goes on");
+    assert!(!state.put(filling, later), "and needs no news");
+    assert!(!put(&mut state, 2, later));
+    assert!(put(&mut state, 1, later), "it is full");
+    assert_eq!(batch(state.next(later)), 4);
+    assert_eq!(check(&state, 4).queued, 4);
+}
+
+#[test]
+fn what_is_being_filled_when_a_flush_begins_is_waited_for() {
+    let (mut state, now) = (state(None, 4), Instant::now());
+    put(&mut state, 1, now);
+    state.ask(now + TIMEOUT, true);
+    let filling = state.fill(now);
+    assert_eq!(state.next(now), Err(None));
+    assert!(state.put(filling, now));
+    assert_eq!(batch(state.next(now)), 1);
+    done(&mut state);
+    assert_eq!(state.next(now), Ok(Task::Close(now + TIMEOUT)));
+}
+
+#[test]
+fn a_batch_that_is_due_while_it_is_filled_leaves_when_it_comes_back() {
+    let (mut state, now) = (state(None, 4), Instant::now());
+    put(&mut state, 1, now);
+    let filling = state.fill(now + DELAY);
+    assert_eq!(state.next(now + DELAY), Err(None));
+    assert!(state.put(filling, now + DELAY));
+    assert_eq!(batch(state.next(now + DELAY)), 1);
+}
+
+#[test]
+fn an_empty_batch_serves_again() {
+    let (mut state, now) = (state(None, 1), Instant::now());
+    put(&mut state, 1, now);
+    let Ok(Task::Export(Spans(mut spans))) = state.next(now) else { panic!("it is due") };
+    spans.reserve_exact(77);
+    let (memory, capacity) = (spans.as_ptr(), spans.capacity());
+    spans.clear();
+    state.done(Ok(()), Some(Spans(spans)));
+    let again = state.fill(now).batch.0;
+    assert_eq!((again.as_ptr(), again.capacity()), (memory, capacity));
 }

@@ -1,18 +1,17 @@
 //! Why spans are lost: causes, named as `error.type`, and counts.
 
-use opentelemetry_sdk::error::OTelSdkError;
 use std::fmt;
 
 /// Why a call into the exporter failed.
 #[derive(Clone, Debug)]
-pub(super) struct Failure {
-    pub(super) cause: Cause,
-    pub(super) problem: String,
+pub(in super::super) struct Failure {
+    pub(in super::super) cause: Cause,
+    pub(in super::super) problem: String,
 }
 
 /// What spans are lost to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cause {
+pub(in super::super) enum Cause {
     QueueFull,
     Timeout,
     Hanging,
@@ -32,19 +31,8 @@ impl Failure {
     }
 
     /// One that failed for this reason.
-    pub(super) fn refused(problem: String) -> Failure {
+    pub(in super::super) fn refused(problem: String) -> Failure {
         Failure { cause: Cause::Refused, problem }
-    }
-}
-
-impl From<OTelSdkError> for Failure {
-    fn from(error: OTelSdkError) -> Failure {
-        let cause = match error {
-            OTelSdkError::Timeout(_) => Cause::Timeout,
-            OTelSdkError::AlreadyShutdown => Cause::Closed,
-            OTelSdkError::InternalFailure(_) => Cause::Refused,
-        };
-        Failure { cause, problem: error.to_string() }
     }
 }
 

@@ -1,12 +1,10 @@
 //! The rules of the queue: what may wait, what is due, what is lost and to what, when an exporter
 //! hangs.
 
-use super::convert::weight;
 use super::failure::{Cause, Failure, Losses};
-use super::{BATCH_BYTES, QUEUE_BYTES};
+use super::{BATCH_BYTES, Batch, QUEUE_BYTES};
 use crate::config::Batching;
 use crate::stats::SinkStatus;
-use opentelemetry_sdk::trace::SpanData;
 use std::collections::VecDeque;
 use std::mem;
 use std::time::{Duration, Instant};
@@ -15,18 +13,35 @@ use std::time::{Duration, Instant};
 /// cancelled has been.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// A span that waits.
+/// Empty batches that are kept.
+const SPARE: usize = 2;
+
+/// A batch that the collector fills. It is out of the queue meanwhile.
 #[derive(Debug)]
-pub(super) struct Waiting {
-    span: SpanData,
-    bytes: usize,
+pub(super) struct Filling<B> {
+    pub(super) batch: B,
+    /// When its first span came.
     since: Instant,
+    /// Spans and bytes that it may have in all.
+    most: (usize, usize),
+    /// Nothing more shall come to it, though it is not full.
+    pub(super) closed: bool,
+    /// Spans that found no room.
+    refused: u64,
+}
+
+/// A batch that waits.
+#[derive(Debug)]
+struct Waiting<B> {
+    batch: B,
+    since: Instant,
+    closed: bool,
 }
 
 /// What the exporter's thread is to do next.
 #[derive(Debug, PartialEq)]
-pub(super) enum Task {
-    Export(Vec<SpanData>),
+pub(super) enum Task<B> {
+    Export(B),
     Flush,
     /// Flush and shut down, until then if possible.
     Close(Instant),
@@ -34,9 +49,14 @@ pub(super) enum Task {
 
 /// What waits, what became of the rest, and what goes on.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct State<B> {
     batching: Batching,
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<Waiting<B>>,
+    /// Since when the batch waits that is being filled.
+    out: Option<Instant>,
+    spare: Vec<B>,
+    /// Spans and bytes of what waits.
+    spans: usize,
     bytes: usize,
     /// Spans that found room so far; they leave in the same order.
     entered: u64,
@@ -82,11 +102,35 @@ struct Trouble {
     first: Option<String>,
 }
 
-impl State {
-    pub(super) fn new(batching: Batching) -> State {
+impl<B> Filling<B> {
+    /// Spans that came to it.
+    pub(super) fn spans(&self) -> u64
+    where
+        B: Batch,
+    {
+        self.batch.spans() as u64 + self.refused
+    }
+
+    /// Whether there is room for a span of so many bytes; if not, it counts as refused.
+    pub(super) fn admits(&mut self, bytes: usize) -> bool
+    where
+        B: Batch,
+    {
+        let (spans, room) = self.most;
+        let admits = self.batch.spans() < spans && self.batch.bytes() + bytes <= room;
+        self.refused += u64::from(!admits);
+        admits
+    }
+}
+
+impl<B: Batch> State<B> {
+    pub(super) fn new(batching: Batching) -> State<B> {
         State {
             batching,
             waiting: VecDeque::new(),
+            out: None,
+            spare: Vec::new(),
+            spans: 0,
             bytes: 0,
             entered: 0,
             exported: 0,
@@ -103,21 +147,57 @@ impl State {
         }
     }
 
-    /// Takes these spans, as far as there is room. Whether the exporter's thread should look.
-    pub(super) fn put(&mut self, spans: &mut Vec<Waiting>) -> bool {
-        let was_idle = self.waiting.is_empty();
-        for span in spans.drain(..) {
-            if let Some(cause) = self.refusal(&span) {
-                // That it hangs or ended is known better than each span lost to it can say.
-                let known = if cause == Cause::QueueFull { None } else { self.failing.take() };
-                self.lose(cause, 1, known.as_deref().unwrap_or(cause.problem()));
-                continue;
+    /// Gives a batch to fill: the last one, if there is room in it, else an empty one.
+    pub(super) fn fill(&mut self, now: Instant) -> Filling<B> {
+        let has_room = |last: &Waiting<B>| !last.is_whole(&self.batching);
+        let last = match self.waiting.back().is_some_and(has_room) {
+            true => self.waiting.pop_back(),
+            false => None,
+        };
+        let (batch, since) = match last {
+            Some(Waiting { batch, since, .. }) => {
+                self.spans -= batch.spans();
+                self.bytes -= batch.bytes();
+                self.entered -= batch.spans() as u64;
+                self.out = Some(since);
+                (batch, since)
             }
-            self.entered += 1;
-            self.bytes += span.bytes;
-            self.waiting.push_back(span);
+            None => (self.spare.pop().unwrap_or_default(), now),
+        };
+        let spans = self.batching.max_queue_size.unwrap_or(usize::MAX);
+        let most = match self.closed || self.hangs {
+            true => (0, 0),
+            false => (spans.saturating_sub(self.spans), QUEUE_BYTES.saturating_sub(self.bytes)),
+        };
+        Filling { batch, since, most, closed: false, refused: 0 }
+    }
+
+    /// Takes a batch that was filled. Whether the exporter's thread should look.
+    pub(super) fn put(&mut self, filling: Filling<B>, now: Instant) -> bool {
+        let Filling { mut batch, since, closed, refused, .. } = filling;
+        let was_known = self.out.take().is_some() || !self.waiting.is_empty();
+        let spans = batch.spans();
+        let (cause, lost) = match (self.closed, self.hangs) {
+            (true, _) => (Cause::Closed, refused + spans as u64),
+            (_, true) => (Cause::Hanging, refused + spans as u64),
+            _ => (Cause::QueueFull, refused),
+        };
+        if lost > 0 {
+            // That it hangs or ended is known better than each span lost to it can say.
+            let known = if cause == Cause::QueueFull { None } else { self.failing.take() };
+            self.lose(cause, lost, known.as_deref().unwrap_or(cause.problem()));
         }
-        self.is_batch() || was_idle && !self.waiting.is_empty()
+        if cause != Cause::QueueFull || spans == 0 {
+            batch.clear();
+            self.keep(batch);
+        } else {
+            self.spans += spans;
+            self.bytes += batch.bytes();
+            self.entered += spans as u64;
+            self.waiting.push_back(Waiting { batch, since, closed });
+        }
+        let is_late = now.duration_since(since) >= self.batching.schedule_delay;
+        !was_known || is_late || self.is_batch() || self.asked.is_some()
     }
 
     /// Asks for everything to leave that was put in before; with `last`, to shut down then.
@@ -161,27 +241,37 @@ impl State {
     }
 
     /// What is due now, or how long until something is; forever, if that depends on others.
-    pub(super) fn next(&mut self, now: Instant) -> Result<Task, Option<Duration>> {
+    pub(super) fn next(&mut self, now: Instant) -> Result<Task<B>, Option<Duration>> {
         if self.closed {
             return Err(None);
         }
         if let Some(asked) = self.asked {
             let left = self.entered - self.queued();
             if left < asked.upto || asked.last && !self.waiting.is_empty() {
-                return Ok(self.export(now));
+                // What is being filled comes back at once.
+                return self.export(now).ok_or(None);
             }
             self.asked = None;
             let name = if asked.last { "shutdown" } else { "force_flush" };
             self.call = Some(Call { name, since: now, spans: 0, answers: true });
             return Ok(if asked.last { Task::Close(asked.deadline) } else { Task::Flush });
         }
-        let Some(oldest) = self.waiting.front() else { return Err(None) };
-        let left = self.batching.schedule_delay.saturating_sub(now.duration_since(oldest.since));
-        if self.is_batch() || left.is_zero() { Ok(self.export(now)) } else { Err(Some(left)) }
+        let Some(since) = self.waiting.front().map(|oldest| oldest.since).or(self.out) else {
+            return Err(None);
+        };
+        let left = self.batching.schedule_delay.saturating_sub(now.duration_since(since));
+        if self.is_batch() || left.is_zero() {
+            self.export(now).ok_or(None)
+        } else {
+            Err(Some(left))
+        }
     }
 
-    /// Says what became of the task.
-    pub(super) fn done(&mut self, result: Result<(), Failure>) {
+    /// Says what became of the task; gives back its batch, empty.
+    pub(super) fn done(&mut self, result: Result<(), Failure>, batch: Option<B>) {
+        if let Some(batch) = batch {
+            self.keep(batch);
+        }
         let Some(call) = self.call.take() else { return };
         let was_given_up = mem::take(&mut self.hangs);
         match result {
@@ -241,43 +331,32 @@ impl State {
         mem::take(&mut self.complaints)
     }
 
-    fn refusal(&self, span: &Waiting) -> Option<Cause> {
-        let most = self.batching.max_queue_size.unwrap_or(usize::MAX);
-        match self {
-            State { closed: true, .. } => Some(Cause::Closed),
-            State { hangs: true, .. } => Some(Cause::Hanging),
-            _ if self.waiting.len() >= most => Some(Cause::QueueFull),
-            _ if self.bytes + span.bytes > QUEUE_BYTES => Some(Cause::QueueFull),
-            _ => None,
-        }
-    }
-
+    /// Whether a batch waits that nothing more comes to.
     fn is_batch(&self) -> bool {
-        self.waiting.len() >= self.batching.max_export_batch_size || self.bytes >= BATCH_BYTES
+        self.waiting.front().is_some_and(|first| first.is_whole(&self.batching))
     }
 
-    /// Takes a batch out, one span at least.
-    fn export(&mut self, now: Instant) -> Task {
-        let mut batch =
-            Vec::with_capacity(self.waiting.len().min(self.batching.max_export_batch_size));
-        let mut bytes = 0;
-        while let Some(span) = self.waiting.front()
-            && batch.len() < self.batching.max_export_batch_size
-            && (batch.is_empty() || bytes + span.bytes <= BATCH_BYTES)
-        {
-            bytes += span.bytes;
-            batch.extend(self.waiting.pop_front().map(|waiting| waiting.span));
-        }
-        self.bytes -= bytes;
-        let spans = batch.len() as u64;
+    /// Takes the first batch out.
+    fn export(&mut self, now: Instant) -> Option<Task<B>> {
+        let Waiting { batch, .. } = self.waiting.pop_front()?;
+        self.spans -= batch.spans();
+        self.bytes -= batch.bytes();
+        let spans = batch.spans() as u64;
         self.call = Some(Call { name: "export", since: now, spans, answers: false });
-        Task::Export(batch)
+        Some(Task::Export(batch))
     }
 
     /// Throws away what waits; gives how many spans that were.
     fn forget_waiting(&mut self) -> u64 {
+        self.waiting.clear();
         self.bytes = 0;
-        mem::take(&mut self.waiting).len() as u64
+        mem::take(&mut self.spans) as u64
+    }
+
+    fn keep(&mut self, empty: B) {
+        if self.spare.len() < SPARE {
+            self.spare.push(empty);
+        }
     }
 
     /// Counts spans as lost, none perhaps.
@@ -294,21 +373,20 @@ impl State {
     }
 
     fn queued(&self) -> u64 {
-        self.waiting.len() as u64 + self.call.as_ref().map_or(0, |call| call.spans)
+        self.spans as u64 + self.call.as_ref().map_or(0, |call| call.spans)
     }
 }
 
-impl Waiting {
-    /// A span that waits from now on.
-    pub(super) fn new(span: SpanData) -> Waiting {
-        let bytes = weight(&span);
-        Waiting { span, bytes, since: Instant::now() }
+impl<B: Batch> Waiting<B> {
+    /// Whether nothing more comes to it.
+    fn is_whole(&self, batching: &Batching) -> bool {
+        self.closed || is_full(&self.batch, batching)
     }
+}
 
-    /// About how many bytes it takes.
-    pub(super) fn bytes(&self) -> usize {
-        self.bytes
-    }
+/// Whether a batch is as large as it may be.
+fn is_full<B: Batch>(batch: &B, batching: &Batching) -> bool {
+    batch.spans() >= batching.max_export_batch_size || batch.bytes() >= BATCH_BYTES
 }
 
 #[cfg(test)]

@@ -1,0 +1,184 @@
+//! Sinks that hand batches to something that may do whatever it likes, without holding up anybody.
+//!
+//! - The collector's thread fills batches and puts them into a bounded queue; it never waits, and it is the one that
+//!   finds out that an exporter hangs. A batch that is not full yet is taken back and filled further.
+//! - The exporter's own thread runs every call into it, one after another, with panics contained.
+//!
+//! An exporter that never returns keeps its own thread, which nobody waits for; its spans are dropped and counted.
+
+mod courier;
+mod failure;
+mod queue;
+pub(super) mod silence;
+mod state;
+
+use crate::collect::{Sink, SpanView};
+use crate::config::Batching;
+use crate::error::SinkError;
+use crate::stats::SinkStatus;
+pub(super) use failure::Failure;
+#[cfg(not(feature = "otel"))]
+use queue::Queue;
+use state::Filling;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+#[cfg(feature = "otel")]
+pub(super) use {courier::run, failure::Cause, queue::Queue};
+
+/// Bytes after which a batch is let go, so that what is sent stays below the 4 MiB that receivers accept by default.
+const BATCH_BYTES: usize = 2 << 20;
+/// Bytes that wait for an exporter at most.
+const QUEUE_BYTES: usize = 16 << 20;
+
+/// Spans that are sent together.
+pub(super) trait Batch: Default + Send + 'static {
+    /// How many there are.
+    fn spans(&self) -> usize;
+
+    /// About how many bytes they take: not less than when they are sent.
+    fn bytes(&self) -> usize;
+
+    /// Forgets them, so that the memory can serve again.
+    fn clear(&mut self);
+}
+
+/// Turns spans into what a batch holds.
+pub(super) trait Encode: Send {
+    type Batch: Batch;
+
+    /// Adds a span to a batch.
+    fn add(&mut self, batch: &mut Self::Batch, span: &SpanView<'_>);
+}
+
+/// What takes batches. Called on a thread of its own; it may block, fail and panic.
+pub(super) trait Outlet<B> {
+    /// Called first.
+    fn open(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Lets a batch go, within this time if it can be cancelled.
+    fn export(&mut self, batch: &mut B, within: Duration) -> Result<(), Failure>;
+
+    /// Lets go of what it keeps itself.
+    fn flush(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    /// Called last.
+    fn shutdown(&mut self, _within: Duration) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// Makes an outlet, or says why it cannot be made.
+pub(super) type Build<B> = Box<dyn FnOnce() -> Result<Box<dyn Outlet<B>>, String> + Send>;
+
+/// The sink before an exporter.
+pub(super) struct Supervised<E: Encode> {
+    name: &'static str,
+    encoder: E,
+    queue: Arc<Queue<E::Batch>>,
+    batch_size: usize,
+    /// The batch at hand.
+    filling: Option<Filling<E::Batch>>,
+    handed: u64,
+}
+
+impl<E: Encode> Supervised<E> {
+    /// A sink whose outlet has its thread from `start`, which runs [`courier::run`] there.
+    pub(super) fn new(
+        name: &'static str,
+        encoder: E,
+        batching: &Batching,
+        start: impl FnOnce(&Arc<Queue<E::Batch>>) -> std::io::Result<()>,
+    ) -> Supervised<E> {
+        let queue = Arc::new(Queue::new(name, *batching));
+        if let Err(error) = start(&queue) {
+            queue.close(Some(&format!("its thread cannot start: {error}")));
+        }
+        let batch_size = batching.max_export_batch_size;
+        Supervised { name, encoder, queue, batch_size, filling: None, handed: 0 }
+    }
+
+    /// A sink whose outlet is there already and needs nothing but a thread.
+    pub(super) fn on_own_thread(
+        name: &'static str,
+        encoder: E,
+        batching: &Batching,
+        outlet: impl Outlet<E::Batch> + Send + 'static,
+    ) -> Supervised<E> {
+        Supervised::new(name, encoder, batching, |queue| {
+            courier::start(Box::new(|| Ok(Box::new(outlet))), queue)
+        })
+    }
+
+    fn put(&mut self) {
+        if let Some(filling) = self.filling.take() {
+            self.queue.put(filling);
+        }
+    }
+}
+
+impl<E: Encode> Sink for Supervised<E> {
+    fn add(&mut self, span: &SpanView<'_>) {
+        self.handed += 1;
+        let bytes = span.bytes();
+        // A large span gets a batch of its own: who refuses it shall not refuse its neighbours.
+        if let Some(filling) = &mut self.filling
+            && filling.batch.spans() > 0
+            && filling.batch.bytes() + bytes > BATCH_BYTES
+        {
+            filling.closed = true;
+            self.put();
+        }
+        let filling = self.filling.get_or_insert_with(|| self.queue.fill());
+        if filling.admits(bytes) {
+            self.encoder.add(&mut filling.batch, span);
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        let is_full =
+            |batch: &E::Batch| batch.spans() >= self.batch_size || batch.bytes() >= BATCH_BYTES;
+        self.filling.as_ref().is_some_and(|filling| is_full(&filling.batch))
+    }
+
+    fn commit(&mut self) -> Result<(), SinkError> {
+        self.put();
+        Ok(())
+    }
+
+    fn abandon(&mut self) {}
+
+    fn begin_flush(&mut self, deadline: Instant, last: bool) {
+        self.queue.flush(deadline, last);
+    }
+
+    fn is_flushing(&self) -> bool {
+        self.queue.is_flushing()
+    }
+
+    fn flush(&mut self, _: Instant) -> Result<(), SinkError> {
+        self.queue.verdict().map_err(|problem| SinkError { sink: self.name, problem })
+    }
+
+    fn status(&self) -> SinkStatus {
+        let status = self.queue.status();
+        let at_hand = self.filling.as_ref().map_or(0, Filling::spans);
+        SinkStatus {
+            name: self.name,
+            handed: self.handed,
+            queued: status.queued + at_hand,
+            ..status
+        }
+    }
+}
+
+impl<E: Encode> Drop for Supervised<E> {
+    fn drop(&mut self) {
+        self.put();
+        self.queue.flush(Instant::now(), true);
+    }
+}
