@@ -5,13 +5,18 @@ use std::process::Command;
 
 /// How this program was built, as far as it matters: cargo puts each profile's programs into a directory of its name.
 pub(crate) fn profile() -> String {
+    match profile_name().as_str() {
+        "release" => "release, without link-time optimisation across crates".to_owned(),
+        "lto" => "release with fat link-time optimisation".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+/// The profile's directory: `debug` is cargo's `dev`.
+pub(crate) fn profile_name() -> String {
     let this = std::env::current_exe().unwrap_or_default();
     let directory = this.parent().and_then(|parent| parent.file_name());
-    match directory.map(|name| name.to_string_lossy()).as_deref() {
-        Some("release") => "release (no link-time optimisation across crates)".to_owned(),
-        Some("lto") => "lto (release with fat link-time optimisation)".to_owned(),
-        other => other.unwrap_or("unknown").to_owned(),
-    }
+    directory.map_or("unknown".into(), |name| name.to_string_lossy()).into_owned()
 }
 
 /// What the figures depend on, by name: the machine, the compiler, the versions.

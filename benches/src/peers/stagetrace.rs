@@ -1,23 +1,17 @@
 //! stagetrace, through its macros.
 
-use super::exporters::{self, Null};
+use super::exporters::{Encode, Null};
 use super::{Peer, Setup, attributes};
 use crate::staged::{self, Bench, Request};
 use ::stagetrace::otel::{Exporter, init_with};
 use ::stagetrace::{InSpan, Outcome, TraceConfig, TraceGuard, TraceState, Traced, span, stage};
 use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 pub(crate) struct Stagetrace;
 
-static STARTED: OnceLock<Started> = OnceLock::new();
-
-struct Started {
-    trace: Mutex<Option<TraceGuard>>,
-    /// Whether spans go to an exporter and not into a file.
-    is_exporting: bool,
-}
+static TRACE: Mutex<Option<TraceGuard>> = Mutex::new(None);
 
 /// Where its files go: whoever starts this process says so, and removes it.
 pub(crate) const DIRECTORY: &str = "BENCHES_DIRECTORY";
@@ -31,14 +25,14 @@ impl Peer for Stagetrace {
         let directory =
             directory.unwrap_or_else(|| std::env::temp_dir().join("stagetrace-benches"));
         let config = TraceConfig::new().service_name("benches").output_dir(directory);
-        let is_exporting = matches!(setup, Setup::SpanData | Setup::Otlp | Setup::DefaultsOtlp);
-        let trace = if is_exporting {
-            init_with(config.jsonl(false), [Exporter::new("null", Null)])
-        } else {
-            ::stagetrace::init(config)
+        let trace = match setup {
+            Setup::SpanData => init_with(config.jsonl(false), [Exporter::new("null", Null)]),
+            Setup::Otlp | Setup::DefaultsOtlp => {
+                init_with(config.jsonl(false), [Exporter::new("otlp", Encode::default())])
+            }
+            _ => ::stagetrace::init(config),
         };
-        let trace = trace.expect("the configuration is right");
-        STARTED.get_or_init(|| Started { trace: Mutex::new(Some(trace)), is_exporting });
+        *lock() = Some(trace.expect("the configuration is right"));
     }
 
     fn in_root(work: impl FnOnce()) {
@@ -107,27 +101,24 @@ impl Peer for Stagetrace {
     }
 
     fn flush() {
-        if STARTED.get().is_some() {
+        if lock().is_some() {
             ::stagetrace::flush(Duration::from_secs(60)).expect("nothing fails");
         }
     }
 
     fn exported() -> u64 {
-        match STARTED.get() {
-            None => 0,
-            Some(started) if started.is_exporting => exporters::exported(),
-            Some(_) => {
-                let stats = ::stagetrace::stats().expect("it is running");
-                stats.sinks.iter().map(|sink| sink.exported).sum()
-            }
-        }
+        let stats = ::stagetrace::stats().unwrap_or_default();
+        stats.sinks.iter().map(|sink| sink.exported).sum()
     }
 
     fn stop() {
-        let trace = STARTED.get().and_then(|started| started.trace.lock().ok()?.take());
         // Closes the recording, which otherwise the next process would take for that of a dead one.
-        drop(trace);
+        drop(lock().take());
     }
+}
+
+fn lock() -> MutexGuard<'static, Option<TraceGuard>> {
+    TRACE.lock().expect("nothing panics while it is held")
 }
 
 #[stage(Bench::Accept, request)]

@@ -17,9 +17,10 @@ use tokio::runtime::Builder;
 /// Children below each root where the case does not say.
 const CHILDREN: usize = 100;
 /// Work between spans takes long, so a burst of it has fewer.
-const WORKED: usize = 2_000;
-/// Each async span is a message in fastrace's queue of 10 240.
-const ASYNC: usize = 5_000;
+const WORKED: usize = 5_000;
+/// Each async span is a message in fastrace's queue of 10 240, and so is each poll of one that yields.
+const READY: usize = 5_000;
+const YIELDING: usize = 1_000;
 /// Requests that are open at once, on their way through a channel.
 const REQUESTS: usize = 500;
 
@@ -43,8 +44,8 @@ pub(super) fn measure<P: Peer>(case: Case, size: Size) -> Samples {
         | Case::Otlp { has_attributes: true } => {
             in_roots::<P>(size, CHILDREN, Leaving::All, P::child_with_attributes)
         }
-        Case::AsyncReady => in_futures::<P, _>(size, P::ready),
-        Case::AsyncYield => in_futures::<P, _>(size, P::yielding),
+        Case::AsyncReady => in_futures::<P, _>(size.spans.min(READY), size, P::ready),
+        Case::AsyncYield => in_futures::<P, _>(size.spans.min(YIELDING), size, P::yielding),
         Case::Threads(threads) => on_threads::<P>(threads, size),
         Case::Channel => across_a_channel::<P>(size),
         Case::Work => around_work::<P>(size),
@@ -148,8 +149,12 @@ fn timed(work: impl FnOnce()) -> Duration {
 }
 
 /// Async roots on an executor of one thread.
-fn in_futures<P: Peer, F: Future<Output = ()>>(size: Size, root: impl Fn(usize) -> F) -> Samples {
-    let roots = roots(size.spans.min(ASYNC), CHILDREN);
+fn in_futures<P: Peer, F: Future<Output = ()>>(
+    spans: usize,
+    size: Size,
+    root: impl Fn(usize) -> F,
+) -> Samples {
+    let roots = roots(spans, CHILDREN);
     let runtime = Builder::new_current_thread().build().expect("it has no drivers that could fail");
     let each = Burst { units: roots * CHILDREN, spans: roots * (CHILDREN + 1) };
     bursts::<P>(size, each, || {

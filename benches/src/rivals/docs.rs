@@ -7,10 +7,6 @@ use crate::machine;
 use std::fs;
 use std::path::Path;
 
-/// Between these the documentation's tables stand.
-const BEGIN: &str = "<!-- rivals: begin -->";
-const END: &str = "<!-- rivals: end -->";
-
 pub(super) fn write(
     options: &Options,
     report: &Report,
@@ -25,14 +21,16 @@ pub(super) fn write(
         save(path, &picture())?;
     }
     if options.docs {
-        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
-        save(&docs.join("rivals.json"), &json())?;
-        save(&docs.join("rivals.svg"), &picture())?;
-        let page = docs.join("performance.md");
-        let text =
-            fs::read_to_string(&page).map_err(|error| format!("{}: {error}", page.display()))?;
-        let tables = format!("{}\n\n{}", machine::text(machine), table::tables(report));
-        save(&page, &replaced(&text, &tables)?)?;
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let described = machine::text(machine);
+        let tables = format!("{described}\n\n{}", table::tables(report));
+        replace_in(&repository.join("docs/performance.md"), &tables)?;
+        if machine::profile_name() == "release" {
+            save(&repository.join("docs/rivals.json"), &json())?;
+            save(&repository.join("docs/rivals.svg"), &picture())?;
+            let summary = format!("{}\nMeasured on {described}.", table::summary(report));
+            replace_in(&repository.join("README.md"), &summary)?;
+        }
     }
     Ok(())
 }
@@ -53,13 +51,22 @@ fn caption(report: &Report, machine: &[(String, String)]) -> String {
     )
 }
 
-/// The page with other tables between its marks.
-fn replaced(page: &str, tables: &str) -> Result<String, String> {
-    let parts = page.split_once(BEGIN).zip(page.split_once(END));
-    let Some(((before, _), (_, after))) = parts else {
-        return Err(format!("docs/performance.md lacks {BEGIN} or {END}"));
+/// Writes a text between the marks of a page.
+fn replace_in(page: &Path, text: &str) -> Result<(), String> {
+    let problem = |problem: String| format!("{}: {problem}", page.display());
+    let old = fs::read_to_string(page).map_err(|error| problem(error.to_string()))?;
+    let new = replaced(&old, &machine::profile_name(), text).map_err(problem)?;
+    save(page, &new)
+}
+
+/// The page with another text between the marks of this profile.
+fn replaced(page: &str, profile: &str, text: &str) -> Result<String, String> {
+    let begin = format!("<!-- rivals, {profile}: begin -->");
+    let end = format!("<!-- rivals, {profile}: end -->");
+    let Some(((before, _), (_, after))) = page.split_once(&begin).zip(page.split_once(&end)) else {
+        return Err(format!("lacks {begin} or {end}"));
     };
-    Ok(format!("{before}{BEGIN}\n\n{}\n\n{END}{after}", tables.trim_end()))
+    Ok(format!("{before}{begin}\n\n{}\n\n{end}{after}", text.trim_end()))
 }
 
 #[cfg(test)]
@@ -67,11 +74,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_stands_between_the_marks_is_replaced() {
-        let page = format!("# Page\n\n{BEGIN}\nold\n{END}\n\nThe rest.\n");
-        let new = replaced(&page, "new\n").expect("the marks are there");
-        assert_eq!(new, format!("# Page\n\n{BEGIN}\n\nnew\n\n{END}\n\nThe rest.\n"));
-        assert_eq!(replaced(&new, "new\n").expect("the marks are there"), new);
-        assert!(replaced("# Page", "new").is_err());
+    fn only_what_stands_between_the_marks_of_the_profile_is_replaced() {
+        let page = |text| {
+            format!(
+                "# Page\n\n<!-- rivals, lto: begin -->\n\n{text}\n\n<!-- rivals, lto: end -->\n\nThe rest.\n"
+            )
+        };
+        assert_eq!(replaced(&page("old"), "lto", "new\n"), Ok(page("new")));
+        assert_eq!(
+            replaced(&page("old"), "release", "new"),
+            Err("lacks <!-- rivals, release: begin --> or <!-- rivals, release: end -->".to_owned())
+        );
     }
 }

@@ -26,8 +26,8 @@ const PEERS: &[(&str, &str)] = &[
 
 const WIDTH: f64 = 760.0;
 /// Where bars begin, and how long the longest is.
-const LEFT: f64 = 170.0;
-const LONGEST: f64 = 450.0;
+const LEFT: f64 = 178.0;
+const LONGEST: f64 = 400.0;
 const LINE: f64 = 22.0;
 const PANEL: f64 = 34.0 + 4.0 * LINE + 14.0;
 
@@ -91,8 +91,13 @@ fn draw(svg: &mut String, report: &Report, &(title, case, figure, unit): &Panel,
         let (bar, name_class) = if ours { ("ours", "name us") } else { ("theirs", "name") };
         let width = (value / greatest * LONGEST).max(2.0);
         let digits = if value < 100.0 { 1 } else { 0 };
-        let in_f = value / report.f_ns;
-        let label = format!("{value:.digits$} {unit}  ·  {in_f:.1} F");
+        let in_f = match figure {
+            "hot_ns" => report.row(case, peer).and_then(|row| row.figure("hot_f")),
+            _ => None,
+        };
+        let in_f = in_f.unwrap_or(value / report.f_ns);
+        let f_digits = if in_f < 100.0 { 1 } else { 0 };
+        let label = format!("{value:.digits$} {unit}  ·  {in_f:.f_digits$} F");
         let label_class = if ours { "us" } else { "" };
         let baseline = y + 13.0;
         let _ = writeln!(

@@ -48,6 +48,39 @@ pub(crate) fn tables(report: &Report) -> String {
     text
 }
 
+/// The few lines that say most, for a reader in a hurry.
+pub(crate) fn summary(report: &Report) -> String {
+    let mut lines = vec![vec![format!("F = {:.1} ns", report.f_ns)]];
+    lines[0].extend(COLUMNS.iter().map(|peer| peer.to_string()));
+    for &(title, case, figure) in SUMMARY {
+        let cells = COLUMNS.iter().map(|peer| {
+            let value = report.row(case, peer).and_then(|row| row.figure(figure));
+            value.map_or("–".to_owned(), |value| match value {
+                less if less < 100.0 => format!("{less:.1} ns"),
+                more => format!("{more:.0} ns"),
+            })
+        });
+        lines.push([title.to_owned()].into_iter().chain(cells).collect());
+    }
+    aligned(lines)
+}
+
+/// What it says, in which case, by which figure.
+const SUMMARY: &[(&str, Case, &str)] = &[
+    ("span", Case::Span(100), "hot_ns"),
+    ("span with 4 attributes", Case::Attributes, "hot_ns"),
+    ("what a span adds to 300 ns of work", Case::Work, "hot_ns"),
+    ("not sampled", Case::NotSampled, "hot_ns"),
+    ("async function, 3 awaits", Case::AsyncReady, "hot_ns"),
+    ("request of 12 spans across a channel", Case::Channel, "hot_ns"),
+    (
+        "CPU of the process, span to OTLP bytes",
+        Case::Otlp { has_attributes: false },
+        "total_cpu_ns",
+    ),
+    ("99.9 % of spans take at most", Case::Tail, "p99.9_ns"),
+];
+
 /// Whether losses are what the case is about.
 pub(crate) fn is_flat_out(case: Case) -> bool {
     matches!(case, Case::Flood | Case::FloodOtlp)
