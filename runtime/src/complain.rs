@@ -37,6 +37,12 @@ pub(crate) fn error(subject: &str, what: impl fmt::Display) {
     say(LogLevel::Error, subject, what);
 }
 
+/// Has nobody else speak until the value is dropped.
+#[cfg(unix)]
+pub(crate) fn hold() -> Box<dyn std::any::Any> {
+    Box::new(SPEAKER.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 fn say(severity: LogLevel, subject: &str, what: impl fmt::Display) {
     if !is_news(severity, subject) {
         return;

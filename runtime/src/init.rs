@@ -13,10 +13,12 @@ use crate::run::Place;
 use crate::stage::level;
 use crate::stats::Stats;
 use serde_json::json;
+use stagetrace_wire::id::RunId;
 use stagetrace_wire::span::{Resource, Scope, Value};
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -38,14 +40,22 @@ struct Running {
     stopped: AtomicBool,
 }
 
-static STARTED: OnceLock<Started> = OnceLock::new();
+/// Where this process keeps what it started. Null before the first `init`, and again in the child of a fork; never freed.
+static STARTED: AtomicPtr<OnceLock<Started>> = AtomicPtr::new(ptr::null_mut());
+/// In the child of a fork, what its parent started.
+static OF_PARENT: AtomicPtr<Started> = AtomicPtr::new(ptr::null_mut());
 
 /// Keeps tracing going; dropping it flushes, within the configured time, and stops.
+///
+/// In the child of a `fork` a guard that was inherited does nothing: the recorder is the parent's.
 #[derive(Debug)]
 #[must_use = "tracing stops when the guard is dropped: bind it to a name, `let _trace = ..`"]
-pub struct TraceGuard(());
+pub struct TraceGuard(&'static Started);
 
 /// Starts tracing for this process: once, early in `main`.
+///
+/// The child of a `fork` records nothing until it calls `init` itself. It then has a recording of its own, in its parent's
+/// run unless its configuration names another.
 ///
 /// What the environment does not allow (no space, no directory to write to) is said once on standard error and in
 /// [`status`](crate::status); the program goes on and records what it can.
@@ -69,9 +79,10 @@ pub fn init_with(
 }
 
 fn start(config: TraceConfig, more: Vec<OpenSink>) -> Result<TraceGuard, InitError> {
-    let settings = config.settings()?;
+    let mut settings = config.settings()?;
+    settings.run_id = settings.run_id.or_else(run_of_parent);
     let mut is_first = false;
-    STARTED.get_or_init(|| {
+    let started = cell().get_or_init(|| {
         is_first = true;
         complain::set_level(settings.log_level);
         for warning in &settings.warnings {
@@ -80,7 +91,40 @@ fn start(config: TraceConfig, more: Vec<OpenSink>) -> Result<TraceGuard, InitErr
         let running = settings.enabled.then(|| run(&settings, more)).flatten();
         Started { settings, running }
     });
-    if is_first { Ok(TraceGuard(())) } else { Err(InitError::AlreadyInitialised) }
+    if is_first { Ok(TraceGuard(started)) } else { Err(InitError::AlreadyInitialised) }
+}
+
+/// Where this process keeps what it starts.
+fn cell() -> &'static OnceLock<Started> {
+    let mut cell = STARTED.load(Ordering::Acquire);
+    if cell.is_null() {
+        let new = Box::into_raw(Box::default());
+        let set = STARTED.compare_exchange(cell, new, Ordering::AcqRel, Ordering::Acquire);
+        cell = match set {
+            Ok(_) => new,
+            // Another thread was faster.
+            Err(first) => {
+                // SAFETY: nobody else knows it.
+                drop(unsafe { Box::from_raw(new) });
+                first
+            }
+        };
+    }
+    // SAFETY: from a box that is never freed once it is there.
+    unsafe { &*cell }
+}
+
+/// What this process started, if it did.
+fn started() -> Option<&'static Started> {
+    // SAFETY: null, or from a box that is never freed.
+    unsafe { STARTED.load(Ordering::Acquire).as_ref() }?.get()
+}
+
+/// In the child of a fork, its parent's run.
+fn run_of_parent() -> Option<RunId> {
+    // SAFETY: null, or a part of what is never freed.
+    let parent = unsafe { OF_PARENT.load(Ordering::Acquire).as_ref() }?;
+    Some(parent.running.as_ref()?.place.run_id.clone())
 }
 
 fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
@@ -98,6 +142,8 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
             return None;
         }
     };
+    #[cfg(unix)]
+    crate::fork::watch(pool);
     let mut sinks: Vec<Box<dyn Sink>> =
         more.into_iter().map(|open| open(&resource, &scope(), &settings.batching)).collect();
     if settings.jsonl
@@ -120,8 +166,6 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
             return None;
         }
     };
-    #[cfg(unix)]
-    crate::fork::watch();
     let adopting = Mutex::new(adopt::in_background(settings.output_dir.clone()));
     recorder::install(pool, settings.sampler);
     level::set_process(settings.level);
@@ -171,7 +215,7 @@ impl TraceGuard {
     /// # Errors
     /// If `within` passed first, or a sink could not let go of its spans.
     pub fn shutdown(self, within: Duration) -> Result<Stats, FlushError> {
-        stop(within)
+        stop(self.0, within)
     }
 
     /// The run's directory; `None` if tracing is off or it could not be made.
@@ -182,8 +226,7 @@ impl TraceGuard {
 
 impl Drop for TraceGuard {
     fn drop(&mut self) {
-        let within = STARTED.get().map(|started| started.settings.shutdown_timeout);
-        if let Err(error) = stop(within.unwrap_or_default())
+        if let Err(error) = stop(self.0, self.0.settings.shutdown_timeout)
             && !matches!(error, FlushError::NotRunning)
         {
             complain::error("shutdown", error);
@@ -191,21 +234,25 @@ impl Drop for TraceGuard {
     }
 }
 
-/// Says that what was started belongs to another process.
+/// Says that what was started belongs to another process. A start that is under way on another thread is not there either.
 #[cfg(unix)]
 pub(crate) fn cut_off() {
-    if let Some(Started { running: Some(running), .. }) = STARTED.get() {
-        running.stopped.store(true, Ordering::Release);
+    if let Some(started) = started() {
+        if let Some(running) = &started.running {
+            running.stopped.store(true, Ordering::Release);
+        }
+        OF_PARENT.store(ptr::from_ref(started).cast_mut(), Ordering::Release);
     }
+    STARTED.store(ptr::null_mut(), Ordering::Release);
 }
 
 fn running() -> Option<&'static Running> {
-    let running = STARTED.get()?.running.as_ref()?;
+    let running = started()?.running.as_ref()?;
     (!running.stopped.load(Ordering::Acquire)).then_some(running)
 }
 
-fn stop(within: Duration) -> Result<Stats, FlushError> {
-    let running = running().ok_or(FlushError::NotRunning)?;
+fn stop(started: &'static Started, within: Duration) -> Result<Stats, FlushError> {
+    let running = started.running.as_ref().ok_or(FlushError::NotRunning)?;
     if running.stopped.swap(true, Ordering::AcqRel) {
         return Err(FlushError::NotRunning);
     }
@@ -282,7 +329,7 @@ pub fn level() -> u8 {
 /// The environment by which a child process joins this run: `Command::new(..).envs(stagetrace::child_env())`. Empty if
 /// tracing was not started.
 pub fn child_env() -> Vec<(&'static str, OsString)> {
-    match STARTED.get() {
+    match started() {
         Some(Started { settings, running: Some(running) }) => {
             settings.child_env(&running.place.run_id, level())
         }
@@ -312,7 +359,7 @@ pub struct Status {
 
 /// How tracing stands: where it writes, what it warned of, how the sinks are.
 pub fn status() -> Status {
-    let Some(started) = STARTED.get() else { return Status::default() };
+    let Some(started) = started() else { return Status::default() };
     let place = started.running.as_ref().map(|running| &running.place);
     Status {
         running: running().is_some(),
@@ -327,5 +374,5 @@ pub fn status() -> Status {
 
 /// The run's directory; `None` if tracing is off or it could not be made.
 fn run_dir() -> Option<&'static Path> {
-    STARTED.get()?.running.as_ref()?.place.dir.as_deref()
+    started()?.running.as_ref()?.place.dir.as_deref()
 }

@@ -65,6 +65,7 @@ pub fn capture<R>(f: impl FnOnce() -> R) -> Captured<R> {
         sweep.acknowledge(false);
     }
     spans.sort_by_key(|span| (span.start_unix_nano, span.end_unix_nano));
+    recorder.pool.shared().close(recorder.pool);
     sweep.let_all_go();
     if sweep.is_empty() {
         recorder.give_back();
@@ -132,6 +133,12 @@ const BLOCKS: usize = 128;
 /// Recorders of captures that are over. They are never freed: a request that outlives its capture still has its slot.
 static IDLE: Mutex<Vec<&'static Pool>> = Mutex::new(Vec::new());
 
+/// Has no capture begin or end until the value is dropped.
+#[cfg(unix)]
+pub(crate) fn hold() -> Box<dyn std::any::Any> {
+    Box::new(IDLE.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 struct Lent {
     pool: &'static Pool,
 }
@@ -167,6 +174,9 @@ impl<'a> Swapped<'a> {
 
 impl Drop for Swapped<'_> {
     fn drop(&mut self) {
-        local::with(|local| local.swap(self.0));
+        local::with(|local| {
+            local.swap(self.0);
+            local.leave_capture();
+        });
     }
 }

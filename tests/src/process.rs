@@ -20,6 +20,7 @@ pub struct Alone<F> {
     body: F,
     env: Vec<(OsString, OsString)>,
     wrapper: Vec<OsString>,
+    patience: Duration,
 }
 
 /// What a process left.
@@ -40,7 +41,7 @@ pub struct Ran {
 /// The test itself goes on after the process has ended, with what it left. Of several calls in one
 /// test, every process runs the body of the first.
 pub fn alone<F: FnOnce()>(body: F) -> Alone<F> {
-    Alone { body, env: Vec::new(), wrapper: Vec::new() }
+    Alone { body, env: Vec::new(), wrapper: Vec::new(), patience: PATIENCE }
 }
 
 impl<F: FnOnce()> Alone<F> {
@@ -55,6 +56,12 @@ impl<F: FnOnce()> Alone<F> {
     pub fn after_shell(mut self, setup: &str) -> Self {
         let script = format!("{setup}\nshift; exec \"$@\"");
         self.wrapper = ["sh", "-eu", "-c", &script, "sh"].map(OsString::from).into();
+        self
+    }
+
+    /// Lets it take so long, and not a minute at most.
+    pub fn within(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -91,7 +98,7 @@ impl<F: FnOnce()> Alone<F> {
         command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(MARK, name);
         command.envs(self.env).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().expect("the test binary can be started");
-        let (status, stdout, stderr) = finish(child);
+        let (status, stdout, stderr) = finish_within(child, self.patience);
         let ran = stdout.contains("running 1 test") || !status.success();
         assert!(ran, "the body must be a closure of the test itself, not of {name}");
         Ran { status, stdout, stderr, dir }
@@ -139,10 +146,14 @@ pub fn command(program: impl AsRef<OsStr>, dir: &Path) -> Command {
 ///
 /// # Panics
 /// If it takes too long.
-pub fn finish(mut child: Child) -> (ExitStatus, String, String) {
+pub fn finish(child: Child) -> (ExitStatus, String, String) {
+    finish_within(child, PATIENCE)
+}
+
+fn finish_within(mut child: Child, patience: Duration) -> (ExitStatus, String, String) {
     let output = collect(child.stdout.take());
     let errors = collect(child.stderr.take());
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + patience;
     let status = loop {
         if let Some(status) = child.try_wait().expect("a child can be waited for") {
             break status;
@@ -150,7 +161,7 @@ pub fn finish(mut child: Child) -> (ExitStatus, String, String) {
         if Instant::now() > deadline {
             let _ = child.kill();
             let _ = child.wait();
-            panic!("not done in {PATIENCE:?}: {}", errors.join().unwrap_or_default());
+            panic!("not done in {patience:?}: {}", errors.join().unwrap_or_default());
         }
         std::thread::sleep(Duration::from_millis(5));
     };

@@ -114,6 +114,44 @@ fn exit_without_a_word_loses_nothing() {
     assert_nothing_is_lost(&ended);
 }
 
+/// Spans of threads that are alive, at rest or dead when the process ends at once, past every destructor.
+#[test]
+fn an_end_past_every_destructor_loses_nothing_of_any_thread() {
+    let ran = alone(|| {
+        let trace = start();
+        let (to_thread, work) = std::sync::mpsc::channel::<()>();
+        let (done, is_done) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            serve("of a living thread", 1);
+            let open = span!("open");
+            done.send(()).unwrap();
+            // Until the process is gone.
+            let _ = work.recv();
+            drop(open);
+        });
+        std::thread::spawn(|| serve("of a dead thread", 1)).join().unwrap();
+        serve("of the first thread", 1);
+        is_done.recv().unwrap();
+        std::mem::forget((trace, to_thread));
+        // SAFETY: ends the process at once.
+        unsafe { libc::_exit(0) };
+    })
+    .run();
+    let run = run_dir(ran.dir());
+    let recovered = recover(file(&run, "recording").unwrap(), &run, Remove::No).unwrap();
+    assert_eq!(recovered.open, 1);
+    let spans = Spans::of_killed(ran.dir());
+    let tree = "  scheduler_dispatch\n    gpu_forward\n    decode\n";
+    for thread in ["of a living thread", "of a dead thread", "of the first thread"] {
+        let is_its = |span: &&stagetrace_wire::span::Span| {
+            span.attribute("stagetrace.request.id") == Some(&Value::from(thread))
+        };
+        let trace = spans.iter().find(is_its).unwrap_or_else(|| panic!("{thread}")).trace_id;
+        let of_trace: Vec<_> = spans.iter().filter(|s| s.trace_id == trace).cloned().collect();
+        assert_eq!(Spans::from(of_trace).tree(&[]), format!("generate\n{tree}"), "{thread}");
+    }
+}
+
 #[test]
 fn an_abort_loses_nothing() {
     let ended = ended(PROGRAM, "abort");

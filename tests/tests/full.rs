@@ -6,7 +6,7 @@ use stagetrace_tests::{Spans, alone, flushed, start_with};
 use stagetrace_wire::span::{Span, Value};
 use std::sync::{Arc, Barrier};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 #[stage("work")]
 fn work() {}
@@ -40,32 +40,40 @@ fn reported(losses: &[&Span], cause: DropCause) -> u64 {
     counts.filter_map(Value::as_i64).sum::<i64>() as u64
 }
 
+/// How often this thread has given up the processor because it had to wait.
+fn waits() -> i64 {
+    // SAFETY: all bits zero is a value of this struct of numbers, which the call fills.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_THREAD, &mut usage), 0);
+        usage
+    };
+    usage.ru_nvcsw
+}
+
 #[test]
 fn a_burst_beyond_the_memory_is_dropped_counted_and_reported() {
     const THREADS: u64 = 4;
     const SPANS: u64 = 60_000;
     let ran = alone(|| {
-        let trace = start_with(|config| config.memory_limit(1 << 20));
+        // In plain memory, since a page of a file may be on its way to the disk.
+        let trace = start_with(|config| config.memory_limit(1 << 20).mapping(Mapping::Memory));
         let together = Arc::new(Barrier::new(THREADS as usize));
         let threads: Vec<_> = (0..THREADS)
             .map(|_| {
                 let together = together.clone();
                 thread::spawn(move || {
                     together.wait();
-                    let mut longest = Duration::ZERO;
-                    for _ in 0..SPANS {
-                        let before = Instant::now();
-                        work();
-                        longest = longest.max(before.elapsed());
-                    }
-                    longest
+                    // What belongs to a thread's first span is another matter.
+                    work();
+                    let before = waits();
+                    (1..SPANS).for_each(|_| work());
+                    waits() - before
                 })
             })
             .collect();
         for thread in threads {
-            let longest = thread.join().unwrap();
-            // Far more than a turn of the scheduler, far less than waiting for a disk or a lock.
-            assert!(longest < Duration::from_millis(500), "one span took {longest:?}");
+            assert_eq!(thread.join().unwrap(), 0, "times that a thread waited for something");
         }
         let stats = flushed();
         assert_sums(&stats);
@@ -205,8 +213,11 @@ fn the_numbers_add_up_whenever_they_are_asked_for() {
         });
         let mut asked = 0;
         while (asked < 20 || !worker.is_finished()) && asked < 100_000 {
-            assert_sums(&stagetrace::stats().unwrap());
-            asked += 1;
+            // On a loaded machine no answer may come in time.
+            if let Some(stats) = stagetrace::stats() {
+                assert_sums(&stats);
+                asked += 1;
+            }
         }
         worker.join().unwrap();
         let stats = trace.shutdown(Duration::from_secs(20)).unwrap();

@@ -37,6 +37,12 @@ impl Shelf {
         Shelf { head: AtomicU64::new(0) }
     }
 
+    /// Forgets what is on it; nobody will find it again.
+    #[cfg(unix)]
+    pub(crate) fn forget(&self) {
+        self.head.store(0, Ordering::Relaxed);
+    }
+
     /// Puts down a batch, which starts with `first`.
     pub(crate) fn put(&self, links: &impl Links, first: u32) {
         let link = links.link(first);

@@ -1,6 +1,7 @@
 //! A thread's place in its chunk: reserve, write, publish.
 
-use super::pool::Pool;
+use super::pool::{Head, Pool};
+use super::thread_id;
 use crate::clock::Clock;
 use stagetrace_wire::recording::layout::chunk;
 use std::cell::Cell;
@@ -91,13 +92,25 @@ impl Writer {
     /// stays, since less may still fit.
     #[cold]
     pub(crate) fn refill(&self, pool: &'static Pool, words: usize) -> bool {
-        let Some(taken) = pool.take_chunk(self.head.get().is_null(), words * 8) else {
-            return false;
-        };
+        let taken = pool.take_chunk(self.head.get().is_null(), words * 8);
+        self.go_on_in(taken, pool, thread_id::this())
+    }
+
+    /// The same for a writer that several threads use in turn.
+    #[cold]
+    pub(crate) fn refill_shared(&self, pool: &'static Pool, words: usize) -> bool {
+        self.go_on_in(pool.take_shared_chunk(words * 8), pool, 0)
+    }
+
+    fn go_on_in(&self, taken: Option<&[AtomicU64]>, pool: &Pool, thread: u64) -> bool {
+        let Some(words) = taken else { return false };
         self.close(pool);
-        let range = taken.as_ptr_range();
+        words[chunk::THREAD].store(thread, Ordering::Relaxed);
+        // Another thread may have begun it.
+        let tail = words[chunk::TAIL].load(Ordering::Relaxed) as usize;
+        let range = words.as_ptr_range();
         self.head.set(range.start);
-        self.cursor.set(range.start.wrapping_add(chunk::HEAD / 8));
+        self.cursor.set(range.start.wrapping_byte_add(tail));
         self.limit.set(range.end);
         let is_counter = pool.clock() == Clock::Counter;
         self.fast_limit.set(if is_counter { range.end } else { ptr::null() });
@@ -115,14 +128,25 @@ impl Writer {
 
     /// Hands the chunk over, if there is one; the next reservation finds none.
     pub(crate) fn close(&self, pool: &Pool) {
+        if let Some(head) = self.let_go() {
+            pool.hand_over(head);
+        }
+    }
+
+    /// The same, but what is left of the chunk is for the next thread.
+    pub(crate) fn leave(&self, pool: &Pool) {
+        if let Some(head) = self.let_go() {
+            pool.leave(head);
+        }
+    }
+
+    fn let_go(&self) -> Option<&'static Head> {
         let head = self.head.replace(ptr::null());
         self.cursor.set(ptr::null());
         self.limit.set(ptr::null());
         self.fast_limit.set(ptr::null());
-        if !head.is_null() {
-            // SAFETY: a chunk's head is valid for the life of the process, and atomic.
-            pool.hand_over(unsafe { &*head.cast::<[AtomicU64; chunk::HEAD / 8]>() });
-        }
+        // SAFETY: a chunk's head is valid for the life of the process, and atomic.
+        unsafe { head.cast::<Head>().as_ref() }
     }
 }
 

@@ -214,12 +214,17 @@ impl Polling {
 
     #[inline]
     fn span(local: &Local, span: &SlabSpan, state: State) -> Polling {
+        let trace = span.trace();
+        if trace == [0; 2] {
+            // In the child of a fork its slot is empty.
+            return Polling::context(local, &Context::NONE);
+        }
         let before = Earlier::Span {
             trace: local.trace(),
             state: local.state.get(),
             slot: local.slot.get(),
         };
-        local.set_trace(span.trace(), state);
+        local.set_trace(trace, state);
         local.set_slot(span.slot().address());
         Polling { before, depth: local.frames.depth() }
     }

@@ -93,6 +93,19 @@ fn grow() {
     stock(&Blocks, &SHELF, first..first + GROUP as u32);
 }
 
+/// Has nobody else allocate blocks until the value is dropped.
+#[cfg(unix)]
+pub(crate) fn hold() -> Box<dyn std::any::Any> {
+    Box::new(GROWN.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Forgets the free blocks that all threads share: in the child of a fork their links may be of another moment than their
+/// heads, since other threads went on while the memory was copied.
+#[cfg(unix)]
+pub(crate) fn forget_free() {
+    SHELF.forget();
+}
+
 /// Puts a thread's free blocks back on the shelf.
 pub(crate) fn give_back(hand: &Hand) {
     hand.empty(&Blocks, &SHELF);

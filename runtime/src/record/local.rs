@@ -2,7 +2,7 @@
 //!
 //! One `const` thread-local without a destructor: reaching it is an address computation, and it can be used to the very
 //! end of a thread. A second one, touched when the thread gets its first chunk, carries the exit hook; after the hook a
-//! thread writes through one shared chunk, under a lock.
+//! thread writes into the chunks that all threads share.
 
 use super::context::{Context, Position, State};
 use super::frames::Frames;
@@ -14,7 +14,6 @@ use stagetrace_wire::recording::layout::slot;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 thread_local! {
     static LOCAL: Local = const { Local::new() };
@@ -379,18 +378,28 @@ impl Local {
         write: impl FnOnce(&Writer) -> Option<R>,
     ) -> Option<R> {
         let pool = self.pool()?;
-        let shared = (self.phase.get() == Phase::Exited).then(|| {
+        let written = self.if_room(pool, words, write);
+        if written.is_none() {
+            pool.count_dropped(cause);
+        }
+        written
+    }
+
+    /// The same, for a caller to whom it is no loss if there is no room.
+    #[cold]
+    pub(crate) fn if_room<R>(
+        &self,
+        pool: &'static Pool,
+        words: usize,
+        write: impl FnOnce(&Writer) -> Option<R>,
+    ) -> Option<R> {
+        if self.phase.get() == Phase::Exited {
             // If that is over as well, nothing is left to be done later.
             let _ = LATE.try_with(|_| ());
-            SHARED.0.lock().unwrap_or_else(PoisonError::into_inner)
-        });
-        let writer = shared.as_deref().unwrap_or(&self.writer);
-        if writer.has_room(words) || writer.refill(pool, words) {
-            write(writer)
-        } else {
-            pool.count_dropped(cause);
-            None
+        } else if self.writer.has_room(words) || self.writer.refill(pool, words) {
+            return write(&self.writer);
         }
+        pool.shared().borrow(pool, words).and_then(|shared| write(shared.writer()))
     }
 
     /// Swaps everything of this thread for `other`'s; a capture does so before and after.
@@ -419,13 +428,39 @@ impl Local {
         local
     }
 
-    /// Leaves the recorder to whom it belongs: after a fork, to the parent.
+    /// Whether a capture has put this state in the place of the thread's own.
+    #[cfg(unix)]
+    pub(crate) fn is_capturing(&self) -> bool {
+        self.base_level.get().is_some()
+    }
+
+    /// Leaves the recorder to whom it belongs: after a fork, to the parent. What is current stays current, as a place in
+    /// another process's trace. The next recorder gives new ids.
     #[cfg(unix)]
     pub(crate) fn forget_recorder(&self) {
-        // The slot's memory is about to go; the id stays, for whoever injects it.
-        self.set_context(&Context { slot: ptr::null(), ..self.context() });
+        self.forget_slot();
         self.writer.forget();
         self.pool.set(None);
+        self.slots.swap(&Hand::new());
+    }
+
+    /// Keeps what is current by its id alone, since the memory of its slot is about to go.
+    #[cfg(unix)]
+    pub(crate) fn forget_slot(&self) {
+        self.set_context(&Context { slot: ptr::null(), ..self.context() });
+    }
+
+    /// The thread's own state is back in its place.
+    pub(crate) fn leave_capture(&self) {
+        if self.pool.get().is_none() {
+            // Without a recorder nobody gives them back when the thread ends.
+            super::live::give_back(&self.blocks);
+        }
+        #[cfg(unix)]
+        if !self.is_capturing() && !recorder::is_installed(self.pool.get()) {
+            // The process was forked inside the capture.
+            self.forget_recorder();
+        }
     }
 
     /// Hands over the chunk and gives back what is kept.
@@ -445,6 +480,9 @@ struct ExitHook;
 impl Drop for ExitHook {
     fn drop(&mut self) {
         with(|local| {
+            if let Some(pool) = local.pool.get() {
+                local.writer.leave(pool);
+            }
             local.close();
             local.phase.set(Phase::Exited);
         });
@@ -459,11 +497,3 @@ impl Drop for LateHook {
         with(|local| local.frames.free_if_empty());
     }
 }
-
-/// The chunk of all threads whose exit hook has run.
-static SHARED: Shared = Shared(Mutex::new(Writer::new()));
-
-struct Shared(Mutex<Writer>);
-
-// SAFETY: a writer holds addresses of words that are atomic and stay for the life of the process; the lock orders them.
-unsafe impl Sync for Shared {}

@@ -8,10 +8,11 @@ use crate::chunk::Pool;
 use crate::config::Sampler;
 use crate::stage::{Site, level};
 use stagetrace_wire::context::TraceFlags;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-static RECORDER: OnceLock<Recorder> = OnceLock::new();
+/// Null while there is none; never freed.
+static RECORDER: AtomicPtr<Recorder> = AtomicPtr::new(ptr::null_mut());
 
 #[derive(Debug)]
 struct Recorder {
@@ -36,28 +37,38 @@ pub(crate) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Makes this the process's recorder. Whether it is the first.
-pub(crate) fn install(pool: &'static Pool, sampler: Sampler) -> bool {
-    RECORDER.set(Recorder { pool, sampler }).is_ok()
+/// Makes this the process's recorder.
+pub(crate) fn install(pool: &'static Pool, sampler: Sampler) {
+    RECORDER.store(Box::into_raw(Box::new(Recorder { pool, sampler })), Ordering::Release);
+}
+
+fn recorder() -> Option<&'static Recorder> {
+    // SAFETY: null, or from a box in `install` that is never freed.
+    unsafe { RECORDER.load(Ordering::Acquire).as_ref() }
 }
 
 /// The process's recorder, if there is one.
 pub(crate) fn pool() -> Option<&'static Pool> {
-    let recorder = RECORDER.get().filter(|_| !CUT_OFF.load(Ordering::Relaxed))?;
-    Some(recorder.pool)
+    recorder().map(|recorder| recorder.pool)
 }
 
-/// Whether this is the child of a fork, whose recorder is its parent's.
-static CUT_OFF: AtomicBool = AtomicBool::new(false);
+/// Whether this pool is that of the process's recorder.
+#[cfg(unix)]
+pub(crate) fn is_installed(pool: Option<&'static Pool>) -> bool {
+    pool.map(ptr::from_ref) == self::pool().map(ptr::from_ref)
+}
 
-/// Says that the recorder is another process's.
+/// Says that the recorder is another process's, and so are the counts.
 #[cfg(unix)]
 pub(crate) fn cut_off() {
-    CUT_OFF.store(true, Ordering::Relaxed);
+    RECORDER.store(ptr::null_mut(), Ordering::Release);
+    for counter in [&MISPLACED, &OUT_OF_ORDER, &BEGUN_TWICE, &FINISHED_TWICE, &NO_SPAN] {
+        counter.store(0, Ordering::Relaxed);
+    }
 }
 
 fn samples(trace: [u64; 2], parent: Option<bool>) -> bool {
-    let sampler = RECORDER.get().map(|recorder| recorder.sampler).unwrap_or_default();
+    let sampler = recorder().map(|recorder| recorder.sampler).unwrap_or_default();
     sampler.samples(u128::from(trace[0]) << 64 | u128::from(trace[1]), parent)
 }
 
@@ -92,6 +103,5 @@ pub(crate) fn own_trace(local: &Local, stage_level: u8) -> Option<Context> {
 
 /// The site with this number.
 pub(crate) fn site_of(number: u32) -> Option<&'static Site> {
-    // The child of a fork must not wait for a lock that another thread may have held.
-    if CUT_OFF.load(Ordering::Relaxed) { None } else { register::site(number) }
+    register::site(number)
 }

@@ -37,6 +37,12 @@ pub(crate) fn register(site: &'static Site) -> u32 {
     site.number()
 }
 
+/// Has nobody else number a site until the value is dropped.
+#[cfg(unix)]
+pub(crate) fn hold() -> Box<dyn std::any::Any> {
+    Box::new(REGISTRY.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 /// The sites numbered from `known + 1` on.
 pub(crate) fn sites_after(known: usize) -> Vec<&'static Site> {
     let registry = REGISTRY.lock().unwrap_or_else(PoisonError::into_inner);

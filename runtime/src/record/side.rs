@@ -6,6 +6,7 @@
 
 use super::Position;
 use super::local::Local;
+use super::recorder;
 use super::value::{Value, encode_at};
 use super::write::SlotRef;
 use crate::chunk::DropCause;
@@ -89,6 +90,11 @@ fn write(
     texts: &[&str],
     attributes: Option<&[Attribute<'_>]>,
 ) -> bool {
+    if owner.span == 0 {
+        // In the child of a fork, a slot of its parent's.
+        recorder::count(&recorder::NO_SPAN);
+        return false;
+    }
     let texts_words: usize = texts.iter().map(|text| cut(text).words()).sum();
     let attributes_words =
         attributes.map_or(0, |list| 1 + list.iter().map(|a| attribute_words(*a)).sum::<usize>());

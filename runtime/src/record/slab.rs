@@ -195,23 +195,26 @@ impl SlabSpan {
             }
             writer.publish_to(at.wrapping_add(size));
         };
-        let copied = match is_ours.then(|| local.writer().reserve_fast(size)) {
-            None => None,
-            Some(Some(at)) => {
-                copy(local.writer(), at.as_ptr());
-                Some(())
-            }
-            Some(None) => local.with_room(size, DropCause::PoolFull, |writer| {
-                copy(writer, writer.reserve(size)?.start());
-                Some(())
-            }),
-        };
-        if copied.is_some() {
+        let copied = is_ours
+            && match local.writer().reserve_fast(size) {
+                Some(at) => {
+                    copy(local.writer(), at.as_ptr());
+                    true
+                }
+                None => {
+                    let write = |writer: &Writer| {
+                        copy(writer, writer.reserve(size)?.start());
+                        Some(())
+                    };
+                    local.if_room(self.pool, size, write).is_some()
+                }
+            };
+        if copied {
             release(self.words);
             local.slots.give(self.pool, self.pool.slots(), self.number);
             local.keep_nothing_after_exit(self.pool);
         } else {
-            self.end_in_place(life, ticks, is_ours);
+            self.end_in_place(life, ticks);
         }
     }
 
@@ -231,11 +234,7 @@ impl SlabSpan {
     /// Nothing was free for a copy: the collector finds the span where it is.
     #[cold]
     #[inline(never)]
-    fn end_in_place(&self, life: u64, ticks: u64, was_counted: bool) {
-        if was_counted {
-            // Not lost.
-            self.pool.uncount_dropped(DropCause::PoolFull);
-        }
+    fn end_in_place(&self, life: u64, ticks: u64) {
         self.words[slot::LIFE].store(life, Ordering::Relaxed);
         self.words[slot::END].store(ticks, Ordering::Release);
         self.pool.note_ended_in_place();

@@ -77,6 +77,13 @@ impl Capturing {
     }
 }
 
+/// Forgets the captures of threads that are not there: in the child of a fork there is only this one.
+#[cfg(unix)]
+pub(crate) fn forget_captures() {
+    CAPTURES.store(0, Ordering::SeqCst);
+    settle(|| 0);
+}
+
 impl Drop for Capturing {
     fn drop(&mut self) {
         // Closing is left to the next `settle` or capture: other live requests may need the gate.

@@ -1,0 +1,50 @@
+//! What is left of a recording after its process.
+
+use super::Pool;
+use stagetrace_wire::recording::layout::{chunk, header, slab, slot};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+impl Pool {
+    /// The header, the stage table and what holds open spans, as bytes: the small recording that stays after the process.
+    pub(crate) fn closed_image(&self) -> Vec<u8> {
+        let blocks: Vec<usize> = (0..self.blocks()).filter(|block| self.stays(*block)).collect();
+        let words = blocks.iter().flat_map(|block| self.space.block(*block));
+        let mut words: Vec<u64> = words.map(|word| word.load(Ordering::Relaxed)).collect();
+        words[header::BLOCKS] = blocks.len() as u64;
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+
+    fn stays(&self, block: usize) -> bool {
+        let words = self.space.block(block);
+        let kind = words[chunk::KIND].load(Ordering::Acquire);
+        match kind as u32 {
+            _ if block == 0 => true,
+            chunk::TABLE => true,
+            chunk::SLAB => (0..slab::SLOTS).any(|at| {
+                let slot = self.slot((block * slab::SLOTS + at) as u32);
+                slot[slab::GENERATION].load(Ordering::Acquire).is_multiple_of(2)
+                    && slot[slot::END].load(Ordering::Acquire) == 0
+            }),
+            chunk::RECORDS => words.chunks((kind >> 32) as usize / 8).any(holds_open),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a span in a chunk is open.
+fn holds_open(words: &[AtomicU64]) -> bool {
+    if words[chunk::STATE].load(Ordering::Acquire) == chunk::FREE {
+        return false;
+    }
+    let tail = (words[chunk::TAIL].load(Ordering::Acquire) as usize / 8).min(words.len());
+    let mut at = chunk::HEAD / 8;
+    while at + slot::WORDS <= tail {
+        let meta = words[at + slot::META].load(Ordering::Relaxed);
+        let is_span = (meta >> 56) as u8 & slot::SIDE == 0;
+        if is_span && words[at + slot::END].load(Ordering::Acquire) == 0 {
+            return true;
+        }
+        at += ((meta >> 32) as u16 as usize).max(slot::WORDS);
+    }
+    false
+}
