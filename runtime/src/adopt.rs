@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Recordings that are looked at, at most.
 const MOST: usize = 256;
 
-/// How long a directory has been empty that nobody will use any more.
+/// How long a directory or a recording has been empty that nobody will use any more.
 const ABANDONED: Duration = Duration::from_secs(60);
 
 /// Bytes of a mapped recording at least.
@@ -54,8 +54,7 @@ fn adopt(Candidate { path, run_dir }: &Candidate) -> Result<Option<Recovered>, R
     let recording = match Recording::open(path) {
         Err(ReadError::Unfinished) => {
             // Its process died before it had written anything.
-            let is_dead = |file: File| file.try_lock().is_ok_and(|()| file.unlock().is_ok());
-            if File::open(path).is_ok_and(is_dead) {
+            if is_unlocked(path) {
                 let _ = fs::remove_file(path);
             }
             return Ok(None);
@@ -121,20 +120,36 @@ fn recordings_in(run: &Path, mut found: impl FnMut(PathBuf)) -> io::Result<usize
     for file in fs::read_dir(run)?.flatten() {
         files += 1;
         let path = file.path();
-        // A closed recording is small, and a link leads to one that is found where it lies.
-        let is_mapped =
-            |file: Metadata| file.is_file() && file.len() >= MAPPED && run::is_ours(&file);
-        if path.extension().is_some_and(|extension| extension == "recording")
-            && file.metadata().is_ok_and(is_mapped)
-        {
+        let is_recording = path.extension().is_some_and(|extension| extension == "recording");
+        // A link leads to one that is found where it lies.
+        let is_our_file = |file: &Metadata| file.is_file() && run::is_ours(file);
+        let Some(file) = file.metadata().ok().filter(|file| is_recording && is_our_file(file))
+        else {
+            continue;
+        };
+        // A closed recording is small.
+        if file.len() >= MAPPED {
             found(path);
+        } else if file.len() == 0 && is_old(&file) && is_unlocked(&path) {
+            // Its process died between making it and giving it its length.
+            files -= usize::from(fs::remove_file(&path).is_ok());
         }
     }
     Ok(files)
 }
 
 fn is_abandoned(run: &Path) -> bool {
-    let modified = fs::metadata(run).and_then(|run| run.modified());
-    let age = modified.ok().and_then(|at| at.elapsed().ok());
+    fs::metadata(run).is_ok_and(|run| is_old(&run))
+}
+
+/// Whether nobody has changed it for so long that its maker would have.
+fn is_old(file: &Metadata) -> bool {
+    let age = file.modified().ok().and_then(|at| at.elapsed().ok());
     age.is_some_and(|age| age > ABANDONED)
+}
+
+/// Whether nobody holds the file's lock: then whoever would write it is dead.
+fn is_unlocked(path: &Path) -> bool {
+    let is_free = |file: File| file.try_lock().is_ok_and(|()| file.unlock().is_ok());
+    File::open(path).is_ok_and(is_free)
 }

@@ -5,8 +5,10 @@
 //! process. Tests that only look at shapes use [`stagetrace::testing::capture`]. They run on Linux.
 
 pub mod ended;
+pub mod ledger;
 pub mod pipeline;
 mod process;
+pub mod rounds;
 mod spans;
 mod wait;
 

@@ -19,6 +19,17 @@ fn a_chunk_with_an_odd_sequence_number_is_left_out() {
 }
 
 #[test]
+fn a_chunk_that_its_writer_died_recycling_hides_nothing() {
+    let made = with_records(&[Record::ended(1).words()]);
+    let bytes = made.word(2 * BLOCK / 8 + chunk::SEQUENCE, 5).bytes();
+    let dir = handmade::Dir::new();
+    let recording = Recording::open(dir.write("dead.recording", &bytes)).expect("a recording");
+    assert_eq!(recording.is_alive(), Some(false));
+    let snapshot = recording.snapshot();
+    assert!(snapshot.spans.is_empty() && snapshot.damage.is_none());
+}
+
+#[test]
 fn nothing_beyond_the_tail_is_there() {
     let record = Record::ended(1).words();
     let tail = 2 * BLOCK / 8 + chunk::TAIL;

@@ -194,7 +194,12 @@ impl Recording {
     pub fn snapshot(&self) -> Snapshot {
         let is_live = self.words.file().is_some() && self.is_alive() != Some(false);
         let is_here = self.is_alive() == Some(true) && self.identity.is_of_this_boot();
-        Snapshot::read(self.words.view(), is_live, is_here)
+        let mut snapshot = Snapshot::read(self.words.view(), is_live, is_here);
+        if self.is_alive() == Some(false) {
+            // It died while it recycled a chunk; all that had been in it was safe by then.
+            snapshot.damage.busy = 0;
+        }
+        snapshot
     }
 
     /// Whether it has room for spans, unlike the small file that a writer leaves when it closes.

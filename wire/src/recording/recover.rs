@@ -317,6 +317,8 @@ fn remove_recording(
     for link in links.into_iter().flatten() {
         remove_file(link)?;
     }
+    // The small recording that a process was writing when it was killed while it closed.
+    remove_file(&link.with_extension("recording.closing"))?;
     let run = recording.identity().run_id.as_ref();
     if let (Some(parent), Some(run)) = (real.parent(), run)
         && parent.file_name().is_some_and(|name| name == run.as_str())
