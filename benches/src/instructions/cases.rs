@@ -3,6 +3,7 @@
 use super::counted::Counted;
 use crate::staged::{self, Request, bare};
 use stagetrace::{Outcome, TraceState, Traced, stage};
+use std::cell::RefCell;
 use std::hint::black_box;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -23,6 +24,7 @@ pub(crate) const CASES: &[Case] = &[
     case("ambient", ambient, bare_child),
     case("of a request", of_a_request, bare_child_of),
     case("4 attributes", attributes, bare_attributes),
+    case("consecutive", consecutive, bare_child),
     case("above the level", above_the_level, bare_child),
     case("not sampled", not_sampled, bare_child),
     Case { is_installed: false, ..case("nothing installed", outside, bare_child) },
@@ -57,6 +59,16 @@ fn of_a_request(counted: &mut Counted) {
 
 fn attributes(counted: &mut Counted) {
     in_a_root(|| counted.each(|i| staged::with_attributes(i, "10.20.30.40:8080")));
+}
+
+fn consecutive(counted: &mut Counted) {
+    in_a_root(|| {
+        let now = RefCell::new(stagetrace::next(staged::Bench::ACCEPT));
+        counted.each(|i| {
+            now.borrow_mut().next(staged::Bench::CHILD);
+            bare::child(i);
+        });
+    });
 }
 
 fn above_the_level(counted: &mut Counted) {

@@ -28,7 +28,7 @@ use std::thread::Thread;
 pub(crate) const STEP_BLOCKS: usize = 1024 * 1024 / BLOCK;
 const SMALL_PER_BLOCK: usize = BLOCK / SMALL_CHUNK;
 /// Free blocks below which the collector is woken to provide more.
-const LOW: u32 = 12;
+const LOW: u32 = 40;
 
 /// A recorder's memory and what is free in it.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ const BUSY: Duration = Duration::from_millis(5);
 const CALM: Duration = Duration::from_millis(50);
 const IDLE: Duration = Duration::from_secs(1);
 /// Blocks that shall be free after each walk.
-const RESERVE: u32 = 16;
+const RESERVE: u32 = 48;
 /// Bytes that may wait in a sink that cannot let them go.
 const BACKLOG: usize = 64 << 20;
 /// How long a batch that cannot be let go is tried again at least.
