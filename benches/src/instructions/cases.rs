@@ -3,7 +3,6 @@
 use super::counted::Counted;
 use crate::staged::{self, Request, bare};
 use stagetrace::{Outcome, TraceState, Traced, stage};
-use std::cell::RefCell;
 use std::hint::black_box;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -63,9 +62,9 @@ fn attributes(counted: &mut Counted) {
 
 fn consecutive(counted: &mut Counted) {
     in_a_root(|| {
-        let now = RefCell::new(stagetrace::next(staged::Bench::ACCEPT));
+        let mut now = stagetrace::next(staged::Bench::ACCEPT);
         counted.each(|i| {
-            now.borrow_mut().next(staged::Bench::CHILD);
+            now.next(staged::Bench::CHILD);
             bare::child(i);
         });
     });

@@ -34,14 +34,14 @@ impl Counted {
     }
 
     /// Does `work` for as many spans as there are to be.
-    pub(crate) fn each(&mut self, work: impl Fn(usize)) {
-        let all = || (0..PIECE).for_each(&work);
+    pub(crate) fn each(&mut self, mut work: impl FnMut(usize)) {
+        let mut all = || (0..PIECE).for_each(&mut work);
         // What happens once, as a thread's or a stage's first time, does not count.
         all();
         flush();
         for _ in 0..self.pieces {
             let before = Allocations::now();
-            self.counted(all);
+            self.counted(&mut all);
             flush();
             self.allocations.everywhere += Allocations::since(before).everywhere;
             self.times += PIECE;

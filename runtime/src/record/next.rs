@@ -48,7 +48,7 @@ impl Consecutive {
     ///
     /// One that is not recorded, above the level or for want of room, leaves a gap; the one before ends all the same. Costs
     /// about half of what a stage does otherwise.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, stage: Stage) {
         let local = local::here();
         let Begun { slot, before, .. } = self.begun;
@@ -87,6 +87,7 @@ impl Consecutive {
     }
 
     #[cold]
+    #[inline(never)]
     fn next_in_any_case(&mut self, local: &Local, stage: Stage) {
         if !self.begun.is_off() {
             unwind::end(local, self.begun, None);
@@ -96,6 +97,7 @@ impl Consecutive {
 }
 
 /// Begins a stage of any level, within any other.
+#[inline(never)]
 fn begin(stage: Stage) -> Begun {
     const WITHIN: u8 = shape::WITHIN;
     let Some(site) = stage.site() else { return Begun::OFF };

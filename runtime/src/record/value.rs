@@ -196,14 +196,13 @@ fn byte_words(len: usize) -> usize {
 /// `out` points to `byte_words(bytes.len())` words of the caller's own.
 #[inline(always)]
 unsafe fn put_bytes(bytes: &[u8], out: *mut u64) {
-    // SAFETY: the length's word, then the bytes' words, of which the last is zeroed first for its padding.
+    // SAFETY: the bytes' words, of which the last, or without bytes the length's, is zeroed first for its padding; then the
+    // length's word.
     unsafe {
         let len = bytes.len();
+        out.add(len.div_ceil(8)).write(0);
         out.write(len as u64);
-        if len > 0 {
-            out.add(len.div_ceil(8)).write(0);
-            copy(bytes.as_ptr(), out.add(1).cast(), len);
-        }
+        copy(bytes.as_ptr(), out.add(1).cast(), len);
     }
 }
 

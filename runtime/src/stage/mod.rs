@@ -91,7 +91,7 @@ impl Stage {
     }
 
     /// The site of its spans that no function and no macro stands for; `None` if it is not of a set.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn site(self) -> Option<&'static Site> {
         let make = || Site::new(self, SpanKind::Internal, &[], "", "", 0);
         Some(self.0.site?.0.get_or_init(make))
