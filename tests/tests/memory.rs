@@ -167,12 +167,12 @@ fn a_warm_recorder_touches_no_page_for_the_first_time() {
             let mut request = Generate::new("a request of middling length", 2);
             let mut touched = Vec::new();
             // The system may move a page at any time, which costs a fault as well: one round without any will do.
-            while touched.len() < 40 && touched.last() != Some(&0) {
+            while touched.len() < 60 && touched.last() != Some(&0) {
                 let before = first_touches();
                 (0..500).for_each(|_| everything(&mut request));
                 touched.push(first_touches() - before);
-                // Time for what was written to be given back.
-                thread::sleep(Duration::from_millis(20));
+                // What was written is given back.
+                flushed();
             }
             assert_eq!(touched.last(), Some(&0), "{touched:?}");
             let stats = trace.shutdown(Duration::from_secs(20)).unwrap();
