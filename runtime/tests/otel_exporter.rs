@@ -100,7 +100,7 @@ scenarios! {
         assert_eq!(problems.len(), 1);
         assert!(problems[0].1.contains("(queue_full "), "{problems:?}");
         let status = sink("slow");
-        assert_eq!(status.failed_by, [("queue_full", 1000 - seen.spans().len() as u64)]);
+        assert_eq!(status.failed_by, [("queue_full", 1000 - seen.numbers().len() as u64)]);
         assert_eq!((status.queued, status.exported), (0, seen.spans().len() as u64));
         assert_eq!(written(&trace).len(), 1000);
     }

@@ -146,8 +146,9 @@ impl Pool {
         self.collector.get_or_init(|| thread);
     }
 
-    /// Forgets which chunks wait. The collector calls it before it looks at them.
+    /// Forgets which chunks wait, and takes back shared ones that nobody uses. The collector calls it before it looks.
     pub(crate) fn reset_waiting(&self) {
+        self.shared.close_unused(self);
         self.shared.look_again();
         self.waiting.store(0, Ordering::Release);
     }

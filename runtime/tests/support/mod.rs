@@ -91,7 +91,8 @@ pub(crate) fn flush(within: Duration) -> Result<Stats, FlushError> {
 pub(crate) fn sink(name: &str) -> SinkStatus {
     let stats = stagetrace::stats().expect("tracing is running");
     for sink in &stats.sinks {
-        assert_eq!(sink.handed, stats.handed, "{sink:?}");
+        // Reports of losses are not among the program's spans.
+        assert!(sink.handed >= stats.handed, "{sink:?}");
         assert_eq!(sink.handed, sink.queued + sink.exported + sink.failed, "{sink:?}");
         let by_cause: u64 = sink.failed_by.iter().map(|(_, count)| count).sum();
         assert_eq!(sink.failed, by_cause, "{sink:?}");
