@@ -261,9 +261,11 @@ fn stop(started: &'static Started, within: Duration) -> Result<Stats, FlushError
     let flushed = running.collector.stop(deadline);
     let flushed = flushed.ok_or(FlushError::Deadline(within))?;
     running.finish_adopting(deadline);
+    // Without a .jsonl nothing has a mark, though exporters have it.
+    let marks = started.settings.jsonl && running.place.dir.is_some();
     // Else the recording stays, and what only it holds is recovered by the next process.
     if flushed.is_safe
-        && let Err(error) = running.place.close(&running.pool.closed_image())
+        && let Err(error) = running.place.close(&running.pool.closed_image(marks))
     {
         complain::warn("close", format_args!("cannot close the recording: {error}"));
     }

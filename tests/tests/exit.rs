@@ -108,6 +108,44 @@ fn a_shutdown_that_runs_out_of_time_loses_nothing() {
 }
 
 #[test]
+fn what_ends_while_the_shutdown_goes_on_is_not_lost() {
+    let ran = alone(|| {
+        let trace = start();
+        let done = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let threads: Vec<_> = (0..2)
+            .map(|_| {
+                let done = done.clone();
+                std::thread::spawn(move || {
+                    let (mut recorded, mut rounds) = (0_u64, 0);
+                    while !done.load(std::sync::atomic::Ordering::Relaxed) && rounds < 1_000_000 {
+                        rounds += 1;
+                        let span = span!("span");
+                        recorded += u64::from(span.is_recorded());
+                        drop(span);
+                        std::thread::sleep(Duration::from_micros(20));
+                    }
+                    recorded
+                })
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(50));
+        trace.shutdown(Duration::from_secs(20)).unwrap();
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        let recorded: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
+        println!("\nrecorded {recorded}");
+    })
+    .run();
+    let recorded = ran.stdout.lines().find_map(|line| line.strip_prefix("recorded ")).unwrap();
+    let run = run_dir(ran.dir());
+    recover(file(&run, "recording").unwrap(), &run, Remove::No).unwrap();
+    let spans = Spans::of_killed(ran.dir());
+    assert_eq!(spans.all("span").len(), recorded.parse::<usize>().unwrap());
+    // One of each thread may still have been open when the recording was closed.
+    let open = spans.iter().filter(|span| span.attribute("stagetrace.open").is_some()).count();
+    assert!(open <= 2, "{open}");
+}
+
+#[test]
 fn exit_without_a_word_loses_nothing() {
     let ended = ended(PROGRAM, "exit");
     assert_eq!(ended.status.code(), Some(1));

@@ -12,6 +12,7 @@ use stagetrace_wire::recording::recover::{Remove, recover};
 use std::collections::HashSet;
 use std::fs;
 use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -359,7 +360,7 @@ fn a_child_that_lives_on_does_not_keep_its_dead_parents_recording() {
             let open = span!("open");
             let child = forked(|| {
                 there.write_all(b"!").unwrap();
-                // Lives until the other end is closed.
+                // Lives until the connection is shut down.
                 drop(there.read(&mut [0]));
             });
             assert!(child > 0);
@@ -375,7 +376,8 @@ fn a_child_that_lives_on_does_not_keep_its_dead_parents_recording() {
         assert_eq!(alive, Some(false), "the child has closed its copy of the lock");
         let recovered = recover(&recording, &run, Remove::Yes).unwrap();
         assert_eq!(recovered.open, 1);
-        drop(here);
+        // Closing would not do: the child has a copy of this end as well.
+        here.shutdown(Shutdown::Both).unwrap();
     })
     .run();
     let spans = Spans::of_killed(ran.dir());

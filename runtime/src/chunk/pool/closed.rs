@@ -5,16 +5,19 @@ use stagetrace_wire::recording::layout::{chunk, header, slab, slot};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Pool {
-    /// The header, the stage table and what holds open spans, as bytes: the small recording that stays after the process.
-    pub(crate) fn closed_image(&self) -> Vec<u8> {
-        let blocks: Vec<usize> = (0..self.blocks()).filter(|block| self.stays(*block)).collect();
+    /// The header, the stage table and what holds spans that stay, as bytes: the small recording that is left after the
+    /// process. Open spans stay, and with `unwritten` those that have ended without a mark: a thread that went on beside
+    /// the shutdown may have ended them when nobody looked any more.
+    pub(crate) fn closed_image(&self, unwritten: bool) -> Vec<u8> {
+        let stays = |block: &usize| self.stays(*block, unwritten);
+        let blocks: Vec<usize> = (0..self.blocks()).filter(stays).collect();
         let words = blocks.iter().flat_map(|block| self.space.block(*block));
         let mut words: Vec<u64> = words.map(|word| word.load(Ordering::Relaxed)).collect();
         words[header::BLOCKS] = blocks.len() as u64;
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 
-    fn stays(&self, block: usize) -> bool {
+    fn stays(&self, block: usize, unwritten: bool) -> bool {
         let words = self.space.block(block);
         let kind = words[chunk::KIND].load(Ordering::Acquire);
         match kind as u32 {
@@ -23,16 +26,17 @@ impl Pool {
             chunk::SLAB => (0..slab::SLOTS).any(|at| {
                 let slot = self.slot((block * slab::SLOTS + at) as u32);
                 slot[slab::GENERATION].load(Ordering::Acquire).is_multiple_of(2)
-                    && slot[slot::END].load(Ordering::Acquire) == 0
+                    && span_stays(slot, unwritten)
             }),
-            chunk::RECORDS => words.chunks((kind >> 32) as usize / 8).any(holds_open),
+            chunk::RECORDS => words
+                .chunks((kind >> 32) as usize / 8)
+                .any(|chunk| holds_span_that_stays(chunk, unwritten)),
             _ => false,
         }
     }
 }
 
-/// Whether a span in a chunk is open.
-fn holds_open(words: &[AtomicU64]) -> bool {
+fn holds_span_that_stays(words: &[AtomicU64], unwritten: bool) -> bool {
     if words[chunk::STATE].load(Ordering::Acquire) == chunk::FREE {
         return false;
     }
@@ -41,10 +45,17 @@ fn holds_open(words: &[AtomicU64]) -> bool {
     while at + slot::WORDS <= tail {
         let meta = words[at + slot::META].load(Ordering::Relaxed);
         let is_span = (meta >> 56) as u8 & slot::SIDE == 0;
-        if is_span && words[at + slot::END].load(Ordering::Acquire) == 0 {
+        if is_span && span_stays(&words[at..], unwritten) {
             return true;
         }
         at += ((meta >> 32) as u16 as usize).max(slot::WORDS);
     }
     false
+}
+
+/// Whether a span is open or, if `unwritten`, has ended and is neither written nor thrown away.
+fn span_stays(slot: &[AtomicU64], unwritten: bool) -> bool {
+    let is_open = slot[slot::END].load(Ordering::Acquire) == 0;
+    let done = slot[slot::LIFE].load(Ordering::Relaxed) & (slot::EXPORTED | slot::DISCARDED) != 0;
+    is_open || unwritten && !done
 }
