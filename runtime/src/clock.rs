@@ -3,6 +3,13 @@
 //! On x86-64 Linux, where the kernel itself trusts the time stamp counter, a tick is one of that counter; everywhere
 //! else it is a nanosecond of the monotonic clock. A thread keeps the choice beside its cursor, so that reading a tick
 //! is a predictable branch and, in the first case, one instruction.
+//!
+//! That instruction waits for nothing: the processor may read the counter before it has loaded what another thread
+//! handed over, and so date a child before its parent. Hence [`arrive`], where a thread takes up another's context.
+
+mod source;
+
+pub use source::ClockSource;
 
 use stagetrace_wire::recording::layout::header;
 use stagetrace_wire::recording::time::Reading;
@@ -23,10 +30,43 @@ pub(crate) enum Clock {
     Steps = 2,
 }
 
+/// The clocks that anchors are read from: those of the machine, or of a test.
+pub(crate) trait Clocks {
+    /// A tick; never 0.
+    fn ticks(&self) -> u64;
+    /// Whether ticks are nanoseconds of the monotonic clock.
+    fn ticks_are_ns(&self) -> bool;
+    /// Nanoseconds of the clock that never steps.
+    fn monotonic(&self) -> u64;
+    /// Nanoseconds since 1970 by the wall clock.
+    fn realtime(&self) -> u64;
+
+    /// Reads all of them together.
+    fn read(&self) -> Reading {
+        let ticks = (!self.ticks_are_ns()).then_some(|| self.ticks());
+        Reading::take(ticks, || self.monotonic(), || self.realtime())
+    }
+}
+
+impl Clocks for Clock {
+    fn ticks(&self) -> u64 {
+        Clock::ticks(*self)
+    }
+    fn ticks_are_ns(&self) -> bool {
+        *self != Clock::Counter
+    }
+    fn monotonic(&self) -> u64 {
+        monotonic_ns()
+    }
+    fn realtime(&self) -> u64 {
+        unix_ns()
+    }
+}
+
 impl Clock {
-    /// The best clock of this machine.
-    pub(crate) fn best() -> Clock {
-        if counter_is_trusted() { Clock::Counter } else { Clock::Monotonic }
+    /// The clock of this source.
+    pub(crate) fn of(source: &ClockSource) -> Clock {
+        if source.is_counter { Clock::Counter } else { Clock::Monotonic }
     }
 
     /// The code of this clock in a recording's header.
@@ -64,21 +104,17 @@ impl Clock {
             Clock::Counter | Clock::Monotonic => monotonic_ns().max(1),
         }
     }
+}
 
-    /// Reads all clocks together, three times, and keeps the closest reading.
-    pub(crate) fn read(self) -> Reading {
-        let once = || {
-            let before = self.ticks();
-            let monotonic = monotonic_ns();
-            let realtime = unix_ns();
-            let again = monotonic_ns();
-            let after = self.ticks();
-            let ticks = before + after.saturating_sub(before) / 2;
-            let middle = monotonic + again.saturating_sub(monotonic) / 2;
-            Reading { ticks, monotonic: middle, realtime, error: again.saturating_sub(monotonic) }
-        };
-        let (a, b, c) = (once(), once(), once());
-        [a, b, c].into_iter().min_by_key(|reading| reading.error).unwrap_or(a)
+/// Dates whatever this thread begins from now on behind what it has got from other threads so far.
+#[inline(always)]
+pub(crate) fn arrive() {
+    #[cfg(target_arch = "x86_64")]
+    // A safe function in newer releases of Rust than the oldest supported one.
+    #[allow(unused_unsafe)]
+    // SAFETY: every x86-64 processor has the instruction.
+    unsafe {
+        core::arch::x86_64::_mm_lfence();
     }
 }
 
@@ -106,24 +142,64 @@ pub(crate) fn unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_nanos() as u64)
 }
 
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-fn counter_is_trusted() -> bool {
-    const SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    std::fs::read_to_string(SOURCE).is_ok_and(|source| source.trim() == "tsc")
-        && counter_is_invariant()
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::{Duration, Instant};
 
-/// Whether the counter runs at one rate in every power state.
-#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
-fn counter_is_invariant() -> bool {
-    // A safe function in newer releases of Rust than the oldest supported one.
-    #[allow(unused_unsafe)]
-    // SAFETY: every x86-64 processor has the instruction.
-    let leaf = |leaf| unsafe { core::arch::x86_64::__cpuid(leaf) };
-    leaf(0x8000_0000).eax >= 0x8000_0007 && leaf(0x8000_0007).edx & (1 << 8) != 0
-}
+    fn best() -> Clock {
+        Clock::of(&ClockSource::of_this_machine())
+    }
 
-#[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-fn counter_is_trusted() -> bool {
-    false
+    #[test]
+    fn ticks_of_one_thread_are_in_the_order_of_the_program() {
+        let clock = best();
+        let mut last = clock.ticks();
+        for _ in 0..5_000_000 {
+            let now = clock.ticks();
+            assert!(last <= now, "{last} before {now}");
+            last = now;
+        }
+    }
+
+    #[test]
+    fn who_arrives_is_never_before_what_was_handed_over() {
+        let clock = best();
+        let (handed, sent, taken) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+        let end = Instant::now() + Duration::from_secs(2);
+        let wait = |for_what: &AtomicU64, number: u64| {
+            while for_what.load(Ordering::Acquire) < number {
+                std::hint::spin_loop();
+            }
+        };
+        std::thread::scope(|scope| {
+            let child = scope.spawn(|| {
+                for number in 1.. {
+                    wait(&sent, number);
+                    arrive();
+                    let child = clock.ticks();
+                    let parent = handed.load(Ordering::Relaxed);
+                    if parent == u64::MAX {
+                        return number - 1;
+                    }
+                    assert!(parent <= child, "hand-over {number}: {child} before {parent}");
+                    taken.store(number, Ordering::Release);
+                }
+                0
+            });
+            for number in 1.. {
+                let is_over = Instant::now() > end || child.is_finished();
+                handed.store(if is_over { u64::MAX } else { clock.ticks() }, Ordering::Relaxed);
+                sent.store(number, Ordering::Release);
+                if is_over {
+                    break;
+                }
+                while taken.load(Ordering::Acquire) < number && !child.is_finished() {
+                    std::hint::spin_loop();
+                }
+            }
+            assert!(child.join().unwrap() > 100, "the two hardly met");
+        });
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::adopt;
 use crate::chunk::Pool;
-use crate::clock::Clock;
+use crate::clock::{Clock, ClockSource, Clocks};
 use crate::collect::{Anchors, Collector, Flushed, OpenSink, Sink, Sweep};
 use crate::complain;
 use crate::config::{Settings, TraceConfig};
@@ -34,6 +34,7 @@ struct Started {
 #[derive(Debug)]
 struct Running {
     place: Place,
+    clock: ClockSource,
     pool: &'static Pool,
     collector: Collector,
     adopting: Mutex<Option<JoinHandle<()>>>,
@@ -128,7 +129,8 @@ fn run_of_parent() -> Option<RunId> {
 }
 
 fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
-    let clock = Clock::best();
+    let source = ClockSource::of_this_machine();
+    let clock = Clock::of(&source);
     let origin = clock.read();
     let mut place = Place::new(settings);
     let resource =
@@ -157,7 +159,7 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
         }
     }
     register::show_in(pool);
-    let anchors = Anchors::new(pool, origin, clock.read());
+    let anchors = Anchors::new(clock, pool, origin, clock.read());
     let sweep = Sweep::new(pool, settings.limits);
     let collector = match Collector::start(pool, sweep, anchors, sinks) {
         Ok(collector) => collector,
@@ -169,7 +171,14 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
     let adopting = Mutex::new(adopt::in_background(settings.output_dir.clone()));
     recorder::install(pool, settings.sampler);
     level::set_process(settings.level);
-    Some(Running { place, pool, collector, adopting, stopped: AtomicBool::new(false) })
+    Some(Running {
+        place,
+        clock: source,
+        pool,
+        collector,
+        adopting,
+        stopped: AtomicBool::new(false),
+    })
 }
 
 /// What a recording says of its process, as JSON.
@@ -353,6 +362,8 @@ pub struct Status {
     pub run_dir: Option<std::path::PathBuf>,
     /// The mapped recording, if there is one.
     pub recording: Option<std::path::PathBuf>,
+    /// What time stamps are read from, and why that.
+    pub clock: Option<ClockSource>,
     /// What the environment got wrong.
     pub warnings: Vec<crate::config::ConfigWarning>,
     /// The counters, those of each sink included.
@@ -369,6 +380,7 @@ pub fn status() -> Status {
         run_id: place.map(|place| place.run_id.as_str().to_owned()),
         run_dir: place.and_then(|place| place.dir.clone()),
         recording: place.and_then(|place| place.recording.clone()),
+        clock: started.running.as_ref().map(|running| running.clock.clone()),
         warnings: started.settings.warnings.clone(),
         stats: stats(),
     }

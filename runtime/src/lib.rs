@@ -100,6 +100,7 @@ pub use record::{
 };
 
 // Start, ask, stop.
+pub use clock::ClockSource;
 #[cfg(feature = "clap")]
 pub use config::TraceArgs;
 pub use config::{
@@ -119,4 +120,4 @@ pub use integrations::wgpu;
 
 // Counters.
 pub use chunk::DropCause;
-pub use stats::{SinkStatus, Stats};
+pub use stats::{ClockStats, SinkStatus, Stats};

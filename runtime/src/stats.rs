@@ -43,6 +43,25 @@ pub struct Stats {
     pub memory: u64,
     /// Panics of the collector or a sink that were contained.
     pub contained_panics: u64,
+    /// What happened to the clocks.
+    pub clock: ClockStats,
+}
+
+/// What happened to the clocks so far, and how they stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClockStats {
+    /// How far times may be from the monotonic clock now, in nanoseconds.
+    pub error: u64,
+    /// Nanoseconds that times are ahead of the wall clock now: it was set back, or jumped by less than is followed.
+    pub ahead: i64,
+    /// Jumps of the wall clock forward by more than a second, since it was set or the machine slept: times follow.
+    pub wall_forward: u64,
+    /// Steps of the wall clock back by more than a second: times do not follow.
+    pub wall_backward: u64,
+    /// How often the time stamp counter and the monotonic clock parted: a suspend through which the counter ran, a
+    /// virtual machine that moved, a counter that began anew.
+    pub counter_jumps: u64,
 }
 
 /// How a sink stands.

@@ -5,6 +5,7 @@
 
 mod anchors;
 mod breakdown;
+mod clock_report;
 mod details;
 mod loss;
 mod owned;

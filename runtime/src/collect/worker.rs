@@ -1,6 +1,7 @@
 //! The collector's thread: walks, lets sinks go, answers, and never lets trouble out.
 
 use super::anchors::Anchors;
+use super::clock_report;
 use super::loss::LossReport;
 use super::sink::Sink;
 use super::sweep::Sweep;
@@ -198,6 +199,9 @@ impl Worker {
         self.provide();
         let news = self.walk();
         self.losses.report(&mut self.sinks, self.anchors.timeline());
+        if let Some(change) = self.anchors.take_change() {
+            clock_report::report(&change, &mut self.sinks, self.anchors.timeline());
+        }
         self.commit();
         self.provide();
         if level::in_use() > level::of_process() {
@@ -349,6 +353,7 @@ impl Worker {
             unreadable_carriers: count(&UNREADABLE),
             memory: (self.pool.blocks() * BLOCK) as u64,
             contained_panics: panics,
+            clock: self.anchors.stats(),
         }
     }
 }

@@ -59,6 +59,7 @@ pub fn attach(position: Position) -> Attached {
             return Attached { entered: Entry::NONE };
         }
         let entered = Entry::new(local);
+        local.arrive_at(position.span);
         local.set_context(&Context::at(position));
         Attached { entered }
     })

@@ -224,6 +224,7 @@ impl Polling {
             state: local.state.get(),
             slot: local.slot.get(),
         };
+        local.arrive_at(span.id());
         local.set_trace(trace, state);
         local.set_slot(span.slot().address());
         Polling { before, depth: local.frames.depth() }
@@ -231,6 +232,7 @@ impl Polling {
 
     fn context(local: &Local, context: &Context) -> Polling {
         let before = local.save();
+        local.arrive_at(context.span);
         local.set_context(context);
         Polling { before: Earlier::All(before), depth: local.frames.depth() }
     }

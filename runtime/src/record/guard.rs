@@ -128,7 +128,12 @@ impl<const SHAPE: u8> Begin<'_, SHAPE> {
 fn under(local: &Local, position: Position) -> Under {
     let Position { trace, span, state } = position;
     let is_current = is_here(local, position);
-    let parent = if is_current { local.span() } else { span };
+    let parent = if is_current {
+        local.span()
+    } else {
+        local.arrive_at(span);
+        span
+    };
     Under { parent, trace: Some(trace), state, is_current }
 }
 
@@ -143,6 +148,7 @@ fn begin_framed<A: Attributes>(
 ) -> Begun {
     let mark = local.frames.push(local.save());
     if let Some(context) = elsewhere {
+        local.arrive_at(context.span);
         local.set_context(context);
     }
     match write::begin_anywhere(local, site, &attributes) {

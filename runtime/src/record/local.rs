@@ -8,7 +8,7 @@ use super::context::{Context, Position, State};
 use super::frames::Frames;
 use super::recorder;
 use crate::chunk::{DropCause, Hand, Pool, Writer};
-use crate::clock::Clock;
+use crate::clock::{self, Clock};
 use crate::stage::StageInfo;
 use stagetrace_wire::recording::layout::slot;
 use std::cell::Cell;
@@ -46,6 +46,8 @@ pub(crate) struct Local {
     /// was current. Its word `SPAN` is the current span's id.
     pub(crate) slot: Cell<*const AtomicU64>,
     ids: Cell<u64>,
+    /// The span of another thread's, perhaps, that was last taken up here.
+    arrived: Cell<u64>,
     /// Stands for the slot of a span that is only known by its id.
     base: [AtomicU64; slot::WORDS],
     /// The enclosing stage of `stage_of`, null if unknown. In other slots it is that of their site.
@@ -126,6 +128,7 @@ impl Local {
             state: Cell::new(State::NONE),
             slot: Cell::new(NOWHERE.as_ptr()),
             ids: Cell::new(0),
+            arrived: Cell::new(0),
             base: [const { AtomicU64::new(0) }; slot::WORDS],
             stage: Cell::new(ptr::null()),
             stage_of: Cell::new(NOWHERE.as_ptr()),
@@ -286,6 +289,16 @@ impl Local {
         self.clock.get().ticks()
     }
 
+    /// Has every later tick of this thread be later than the begin of `span`, which may be another thread's: reading the
+    /// counter does not wait for loads by itself. Once for each span that is taken up after another.
+    #[inline(always)]
+    pub(crate) fn arrive_at(&self, span: u64) {
+        if self.arrived.get() != span {
+            self.arrived.set(span);
+            clock::arrive();
+        }
+    }
+
     /// A span id that no other span has, never 0.
     #[inline(always)]
     pub(crate) fn next_id(&self) -> u64 {
@@ -341,7 +354,7 @@ impl Local {
         if getrandom::fill(seed.as_flattened_mut()).is_err() {
             // No entropy at all: the address of this thread's state and the time still differ between threads.
             let here = ptr::from_ref(self) as u64;
-            seed = [here, crate::clock::unix_ns(), here.rotate_left(32)].map(u64::to_ne_bytes);
+            seed = [here, clock::unix_ns(), here.rotate_left(32)].map(u64::to_ne_bytes);
         }
         self.adopt(pool, seed.map(u64::from_ne_bytes));
         if HOOK.try_with(|_| ()).is_err() {

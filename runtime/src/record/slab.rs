@@ -66,6 +66,9 @@ impl SlabSpan {
         store(slot::TRACE + 1, under.trace[1]);
         store(slot::META, meta);
         store(slot::LIFE, under.state.to_word());
+        if under.span != local.span() {
+            local.arrive_at(under.span);
+        }
         store(slot::BEGIN, local.ticks());
         Some(span)
     }

@@ -89,6 +89,7 @@ impl Span {
         }
         local::with(|local| {
             let entry = Entry::new(local);
+            local.arrive_at(self.inside.span);
             local.set_context(&self.inside);
             Entered { entry, _span: self }
         })

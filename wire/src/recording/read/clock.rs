@@ -10,8 +10,10 @@ const MAX_RATE: u64 = 1 << 42;
 /// How far a reading may be from the first anchor's line, in nanoseconds, to be of the same clock.
 const MAX_MISS: u64 = 60_000_000_000;
 
-/// The longest time between two anchors, in nanoseconds, with room for a sleeping machine.
+/// The longest time between two anchors of a young recording, in nanoseconds, with room for a sleeping machine.
 const MAX_SILENCE: u64 = 600_000_000_000;
+/// Of an old one, anchors are at most this part of its age apart.
+const SILENCE_OF_AGE: u64 = 16;
 
 /// Times of ticks.
 #[derive(Debug)]
@@ -62,10 +64,12 @@ impl Times {
     /// Unix nanoseconds of the last anchor, or of when the writer was last seen after it; 0 without any anchor.
     pub(super) fn last(&self) -> u64 {
         let Some(anchor) = self.timeline.last() else { return 0 };
-        // A time long after the last anchor is no sign of life but damage: there is one a minute.
-        let seen = self.timeline.unix(self.seen.max(anchor.ticks));
-        let last = self.timeline.unix(anchor.ticks);
-        if seen.saturating_sub(last) < MAX_SILENCE { seen } else { last }
+        // A time long after the last anchor is no sign of life but damage: the writer never lets so much time pass.
+        let seen = anchor.unix(self.seen.max(anchor.ticks));
+        let last = anchor.unix(anchor.ticks);
+        let first = self.timeline.first().map_or(0, |first| first.monotonic);
+        let silence = MAX_SILENCE.max(anchor.monotonic.saturating_sub(first) / SILENCE_OF_AGE);
+        if seen.saturating_sub(last) < silence { seen } else { last }
     }
 
     /// Unix nanoseconds now, by the recording's own clock if that is ours.
@@ -97,25 +101,21 @@ fn anchors(words: View<'_>) -> (Vec<Anchor>, u64) {
 /// The anchor that a reading makes after the first one; `None` if they are not of the same clock.
 fn after(first: Anchor, now: Reading) -> Option<Anchor> {
     let Anchor { ticks, monotonic, error, .. } = first;
-    if now.ticks <= ticks || first.miss(now) > MAX_MISS {
-        return None;
-    }
     let origin = Reading { ticks, monotonic, realtime: 0, error };
-    Some(first.next(origin, now)).filter(|next| next.rate <= MAX_RATE)
+    let rate = now.rate_since(origin).filter(|_| first.miss(now) <= MAX_MISS)?;
+    Some(first.next(rate, now)).filter(|next| next.rate <= MAX_RATE)
 }
 
 /// Reads the clocks of this machine together, for ticks of the clock with this code. `None` if it
 /// has no such clock.
 fn reading(clock: u64) -> Option<Reading> {
-    let before = monotonic()?;
-    let ticks = match clock {
-        header::CLOCK_MONOTONIC => before,
-        header::CLOCK_TSC => counter()?,
+    monotonic()?;
+    let counter = match clock {
+        header::CLOCK_MONOTONIC => None,
+        header::CLOCK_TSC if counter().is_some() => Some(|| counter().unwrap_or(0)),
         _ => return None,
     };
-    let realtime = realtime();
-    let error = monotonic()?.saturating_sub(before);
-    Some(Reading { ticks, monotonic: before, realtime, error })
+    Some(Reading::take(counter, || monotonic().unwrap_or(0), realtime))
 }
 
 fn realtime() -> u64 {
