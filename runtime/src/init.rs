@@ -59,7 +59,8 @@ pub struct TraceGuard(&'static Started);
 /// run unless its configuration names another.
 ///
 /// What the environment does not allow (no space, no directory to write to) is said once on standard error and in
-/// [`status`](crate::status); the program goes on and records what it can.
+/// [`status`](crate::status); the program goes on and records what it can. Built with `--cfg stagetrace_off` nothing is
+/// started, and nothing said.
 ///
 /// # Errors
 /// Only for what the program can correct: a second call, or a setting that makes no sense.
@@ -85,6 +86,9 @@ fn start(config: TraceConfig, more: Vec<OpenSink>) -> Result<TraceGuard, InitErr
     let mut is_first = false;
     let started = cell().get_or_init(|| {
         is_first = true;
+        if cfg!(stagetrace_off) {
+            return Started { settings, running: None };
+        }
         complain::set_level(settings.log_level);
         for warning in &settings.warnings {
             complain::warn(&warning.variable, warning);

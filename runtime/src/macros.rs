@@ -48,11 +48,27 @@ macro_rules! __span {
             $crate::__private0::core::file!(),
             $crate::__private0::core::line!(),
         );
-        $crate::Span::begin(
-            &SITE,
-            $crate::__span_parent!($($parent)?),
-            |begin| begin.with(($(&$value,)*)),
-        )
+        $crate::__stagetrace_on_off! {
+            on {
+                $crate::Span::begin(
+                    &SITE,
+                    $crate::__span_parent!($($parent)?),
+                    |begin| begin.with(($(&$value,)*)),
+                )
+            }
+            // Checked, and never evaluated; not a closure, since the user's expressions may hold `?` and `.await`.
+            off {
+                if false {
+                    $crate::Span::begin(
+                        &SITE,
+                        $crate::__span_parent!($($parent)?),
+                        |begin| begin.with(($(&$value,)*)),
+                    )
+                } else {
+                    $crate::Span::none()
+                }
+            }
+        }
     }};
 }
 
@@ -66,7 +82,10 @@ macro_rules! __span {
 #[macro_export]
 macro_rules! event {
     ($name:expr $(, $key:literal = $value:expr)* $(,)?) => {
-        $crate::add_event($name, &[$(($key, &$value)),*])
+        $crate::__stagetrace_on_off! {
+            on { $crate::add_event($name, &[$(($key, &$value)),*]) }
+            off { if false { $crate::add_event($name, &[$(($key, &$value)),*]) } }
+        }
     };
 }
 

@@ -270,7 +270,19 @@ impl<'a> Pieces<'a> {
             let values = self.values(from, count.min(from + INLINE));
             glue!(let _ = |__begin: #st::Begin<'_>| __begin.#with(#values);)
         });
-        glue!(#named #keys #position #(#values)*)
+        let values: TokenStream = values.collect();
+        let unevaluated = position.into_iter().chain((!values.is_empty()).then_some(values));
+        let unevaluated: TokenStream = unevaluated.collect();
+        // Diverges, so that no borrow reaches the user's code: a future would keep what was borrowed.
+        let unevaluated = (!unevaluated.is_empty()).then(|| {
+            glue! {
+                if false {
+                    #unevaluated
+                    ::core::unreachable!()
+                }
+            }
+        });
+        glue!(#named #keys #unevaluated)
     }
 
     /// A method that takes the attributes' values. With the user's span, the compiler looks into

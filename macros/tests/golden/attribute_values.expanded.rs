@@ -38,10 +38,13 @@ fn two(req: &Request, n: u32) -> u32 {
 fn two(req: &Request, n: u32) -> u32 {
     const _: ::stagetrace::__private0::Stage = DiffStage::Decode.stage();
     const _: &[&::core::primitive::str] = &["n", keys::MODEL];
-    let _ = || ::stagetrace::__private0::locate(&req).on(&DiffStage::Decode);
-    let _ = |__begin: ::stagetrace::__private0::Begin<'_>| {
-        __begin.with((&(n), &(req.model)))
-    };
+    if false {
+        let _ = || ::stagetrace::__private0::locate(&req).on(&DiffStage::Decode);
+        let _ = |__begin: ::stagetrace::__private0::Begin<'_>| {
+            __begin.with((&(n), &(req.model)))
+        };
+        ::core::unreachable!()
+    }
     #[allow(clippy::diverging_sub_expression)]
     let __value: u32 = { n };
     #[allow(unreachable_code)]
@@ -90,10 +93,13 @@ fn nine(n: u32) {
 fn nine(n: u32) {
     const _: ::stagetrace::__private0::Stage = DiffStage::Decode.stage();
     const _: &[&::core::primitive::str] = &["1", "2", "3", "4", "5", "6", "7", "8", "9"];
-    let _ = |__begin: ::stagetrace::__private0::Begin<'_>| {
-        __begin.with((&(n), &(n), &(n), &(n), &(n), &(n), &(n), &(n)))
-    };
-    let _ = |__begin: ::stagetrace::__private0::Begin<'_>| __begin.with((&(n),));
+    if false {
+        let _ = |__begin: ::stagetrace::__private0::Begin<'_>| {
+            __begin.with((&(n), &(n), &(n), &(n), &(n), &(n), &(n), &(n)))
+        };
+        let _ = |__begin: ::stagetrace::__private0::Begin<'_>| __begin.with((&(n),));
+        ::core::unreachable!()
+    }
     #[allow(clippy::diverging_sub_expression)]
     let __value: () = {};
     #[allow(unreachable_code)] return __value;

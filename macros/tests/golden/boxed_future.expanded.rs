@@ -38,7 +38,12 @@ fn forward<'a>(
     req: &'a Job,
 ) -> Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>> {
     const _: ::stagetrace::__private0::Stage = DiffStage::GpuForward.stage();
-    let _ = || ::stagetrace::__private0::locate(&req.inner).on(&DiffStage::GpuForward);
+    if false {
+        let _ = || {
+            ::stagetrace::__private0::locate(&req.inner).on(&DiffStage::GpuForward)
+        };
+        ::core::unreachable!()
+    }
     #[allow(clippy::diverging_sub_expression)]
     let __value: Pin<Box<dyn Future<Output = Result<(), Error>> + Send + 'a>> = {
         Box::pin(async move { req.run().await })

@@ -64,14 +64,24 @@ impl<T> Engine for Cpu<T> {
 impl<T> Engine for Cpu<T> {
     fn sync(&mut self) -> &mut T {
         const _: ::stagetrace::__private0::Stage = DiffStage::GpuForward.stage();
-        let _ = || ::stagetrace::__private0::locate(&self).on(&DiffStage::GpuForward);
+        if false {
+            let _ = || {
+                ::stagetrace::__private0::locate(&self).on(&DiffStage::GpuForward)
+            };
+            ::core::unreachable!()
+        }
         #[allow(clippy::diverging_sub_expression)]
         let __value: &mut T = { &mut self.state };
         #[allow(unreachable_code)] return __value;
     }
     async fn later(self, request: Request) -> Self {
         const _: ::stagetrace::__private0::Stage = DiffStage::GpuForward.stage();
-        let _ = || ::stagetrace::__private0::locate(&request).on(&DiffStage::GpuForward);
+        if false {
+            let _ = || {
+                ::stagetrace::__private0::locate(&request).on(&DiffStage::GpuForward)
+            };
+            ::core::unreachable!()
+        }
         #[allow(clippy::diverging_sub_expression)]
         let __value: Self = { self };
         #[allow(unreachable_code)] return __value;

@@ -60,7 +60,10 @@ fn patterns(
     _permit: Permit,
 ) {
     const _: ::stagetrace::__private0::Stage = DiffStage::Decode.stage();
-    let _ = || ::stagetrace::__private0::locate(&req).on(&DiffStage::Decode);
+    if false {
+        let _ = || ::stagetrace::__private0::locate(&req).on(&DiffStage::Decode);
+        ::core::unreachable!()
+    }
     #[allow(clippy::diverging_sub_expression)]
     let __value: () = {};
     #[allow(unreachable_code)] return __value;

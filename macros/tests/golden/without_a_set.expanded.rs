@@ -75,7 +75,10 @@ fn constant(req: &Request) -> impl ::core::future::Future<Output = ()> {
 
 async fn constant(req: &Request) {
     const _: &::core::primitive::str = NAME;
-    let _ = || ::stagetrace::__private0::locate(&req).position();
+    if false {
+        let _ = || ::stagetrace::__private0::locate(&req).position();
+        ::core::unreachable!()
+    }
     #[allow(clippy::diverging_sub_expression)]
     let __value: () = {};
     #[allow(unreachable_code)] return __value;

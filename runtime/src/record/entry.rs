@@ -24,6 +24,7 @@ impl Entry {
     }
 
     /// Puts back what was before, unless that was done already.
+    #[inline]
     pub(crate) fn leave(&self) {
         if !self.mark.is_none() {
             local::with(|local| leave(local, self.mark));

@@ -49,6 +49,9 @@ pub trait Traced: Carrier<Request = Self> {
     where
         Self: Sized,
     {
+        if cfg!(stagetrace_off) {
+            return;
+        }
         let parent = parent.into();
         let site = self.site();
         let begun = local::with(|local| begin(local, site, parent, self.trace_state_mut()));
@@ -65,6 +68,9 @@ pub trait Traced: Carrier<Request = Self> {
     where
         Self: Sized,
     {
+        if cfg!(stagetrace_off) {
+            return;
+        }
         if let Repr::Live(live) = self.trace_state().repr() {
             let judged = outcome.into();
             local::with(|local| {

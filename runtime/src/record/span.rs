@@ -57,16 +57,19 @@ impl Span {
     }
 
     /// A span that is not recorded and changes nothing.
+    #[inline]
     pub const fn none() -> Span {
         Span { span: None, inside: Context::NONE }
     }
 
     /// Whether it is recorded.
+    #[inline]
     pub const fn is_recorded(&self) -> bool {
         self.span.is_some()
     }
 
     /// Where it is: a parent for other spans. If it is filtered, the position of its parent.
+    #[inline]
     pub fn position(&self) -> Position {
         self.inside.position()
     }
@@ -83,6 +86,7 @@ impl Span {
 
     /// Makes this span current until the guard is dropped. The guard is not `Send` and must not live across an
     /// `.await`; for futures there is [`in_span`](crate::InSpan::in_span).
+    #[inline]
     pub fn enter(&self) -> Entered<'_> {
         if !self.inside.state.is_active() {
             return Entered { entry: Entry::NONE, _span: self };
@@ -96,16 +100,19 @@ impl Span {
     }
 
     /// Adds an attribute, with any key; of several values of one key the last wins.
+    #[inline]
     pub fn set_attribute(&self, key: &str, value: impl Value) {
         self.detail(|local, owner| side::attributes(local, owner, &[(key, &value)]));
     }
 
     /// Adds an event.
+    #[inline]
     pub fn add_event(&self, name: &str, attributes: &[Attribute<'_>]) {
         self.detail(|local, owner| side::event(local, owner, name, attributes));
     }
 
     /// Adds a link to another span.
+    #[inline]
     pub fn link(&self, to: Position) {
         if !to.is_null() {
             self.detail(|local, owner| side::link(local, owner, to, &[]));
@@ -119,6 +126,7 @@ impl Span {
     }
 
     /// Ends it as it was judged: by an [`Outcome`], or a reference to a returned value.
+    #[inline]
     pub fn end(mut self, outcome: impl Into<Judged>) {
         let judged = outcome.into();
         if let Some(span) = self.span.take() {
@@ -127,6 +135,7 @@ impl Span {
     }
 
     /// Throws it away: it is counted, and not exported. Its children stay.
+    #[inline]
     pub fn discard(mut self) {
         if let Some(span) = self.span.take() {
             local::with(|local| span.discard(local));
@@ -163,7 +172,11 @@ impl BeginSpan<'_> {
 }
 
 impl Drop for Span {
+    #[inline]
     fn drop(&mut self) {
+        if cfg!(stagetrace_off) {
+            return;
+        }
         if let Some(span) = self.span.take() {
             let outcome = if std::thread::panicking() { Outcome::Panic } else { Outcome::Ok };
             local::with(|local| span.end(local, &Judged::from(outcome)));
@@ -180,6 +193,7 @@ pub struct Entered<'a> {
 }
 
 impl Drop for Entered<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.entry.leave();
     }
@@ -192,21 +206,25 @@ pub fn current() -> Position {
 
 /// Adds an attribute to the current span, with any key; of several values of one key the last wins. Without a recorded
 /// span it is counted and dropped.
+#[inline]
 pub fn set_attribute(key: &str, value: impl Value) {
     of_current(|local, owner| side::attributes(local, owner, &[(key, &value)]));
 }
 
 /// Adds attributes to the current span.
+#[inline]
 pub fn set_attributes(attributes: &[Attribute<'_>]) {
     of_current(|local, owner| side::attributes(local, owner, attributes));
 }
 
 /// Adds an event to the current span. See [`event!`](crate::event).
+#[inline]
 pub fn add_event(name: &str, attributes: &[Attribute<'_>]) {
     of_current(|local, owner| side::event(local, owner, name, attributes));
 }
 
 /// Links the current span to another one.
+#[inline]
 pub fn link(to: Position) {
     if !to.is_null() {
         of_current(|local, owner| side::link(local, owner, to, &[]));
