@@ -4,7 +4,9 @@
 //! directory, and their memory is given back.
 
 use crate::complain;
+use crate::files::separate_descriptors;
 use crate::run;
+use crate::signals;
 use stagetrace_wire::recording::layout::BLOCK;
 use stagetrace_wire::recording::read::{ReadError, Recording};
 use stagetrace_wire::recording::recover::{RecoverError, Recovered, Remove, recover};
@@ -26,6 +28,9 @@ const MAPPED: u64 = (crate::chunk::STEP_BLOCKS * BLOCK) as u64;
 /// Starts adopting in the background. `None` if there is no thread for it; then the next start will do it.
 pub(crate) fn in_background(output_dir: PathBuf) -> Option<JoinHandle<()>> {
     let adopt = move || {
+        signals::block();
+        // It opens many files, at a time when daemons close all that they find open.
+        separate_descriptors();
         for candidate in candidates(&output_dir).into_iter().take(MOST) {
             let path = &candidate.path;
             // Living processes, and those that closed their recordings, are nothing to speak of.

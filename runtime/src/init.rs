@@ -14,6 +14,7 @@ use crate::stage::level;
 use crate::stats::Stats;
 use serde_json::json;
 use stagetrace_wire::id::RunId;
+use stagetrace_wire::recording::layout::header;
 use stagetrace_wire::span::{Resource, Scope, Value};
 use std::ffi::OsString;
 use std::path::Path;
@@ -140,11 +141,13 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
     let resource =
         settings.resource(&crate::config::Process::this(), &place.run_id, &place.process_id);
     let identity = identity(&place, &resource);
-    let space = place.space(settings);
-    let pool: &'static Pool = match Pool::new(space, clock, &identity) {
+    let pool = place.space(settings).and_then(|space| Pool::new(space, clock, &identity));
+    let pool: &'static Pool = match pool {
         Ok(pool) => Box::leak(Box::new(pool)),
         Err(error) => {
-            complain::error("space", format_args!("no memory for the recording: {error}"));
+            let what = "no memory for the recording";
+            complain::error("space", format_args!("{what}: {error}; nothing is traced"));
+            place.give_up();
             return None;
         }
     };
@@ -168,7 +171,9 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
     let collector = match Collector::start(pool, sweep, anchors, sinks) {
         Ok(collector) => collector,
         Err(error) => {
-            complain::error("thread", format_args!("cannot start the collector: {error}"));
+            let what = "cannot start the collector's thread";
+            complain::error("thread", format_args!("{what}: {error}; nothing is traced"));
+            place.give_up();
             return None;
         }
     };
@@ -190,17 +195,26 @@ fn identity(place: &Place, resource: &Resource) -> String {
     let attributes: serde_json::Map<_, _> =
         resource.attributes.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    json!({
+    // Fits always: with what the process says of itself if there is room, with no more than what finds its files else.
+    let all = json!({
         "run_id": place.run_id.as_str(),
         "process_id": place.process_id,
         "stem": place.stem,
-        "run_dir": place.dir,
+        "run_dir": place.dir.as_ref().and_then(|dir| dir.to_str()),
         "boot_id": boot.trim(),
-        "resource": attributes,
+        "resource": &attributes,
         "schema_url": resource.schema_url,
         "scope": { "name": scope().name, "version": scope().version },
-    })
-    .to_string()
+    });
+    let mut text = all.to_string();
+    if text.len() > header::IDENTITY_MAX {
+        let mut least = all;
+        let name = attributes.get("service.name").and_then(|name| name.as_str());
+        let name: String = name.unwrap_or_default().chars().take(256).collect();
+        least["resource"] = json!({ "service.name": name });
+        text = least.to_string();
+    }
+    text
 }
 
 fn plain(value: &Value) -> serde_json::Value {
@@ -286,6 +300,11 @@ fn stop(started: &'static Started, within: Duration) -> Result<Stats, FlushError
 }
 
 impl Running {
+    /// The mapped recording, as long as it can be found.
+    fn recording(&self) -> Option<std::path::PathBuf> {
+        self.place.recording.clone().filter(|_| self.pool.space().has_name())
+    }
+
     /// Lets the recovery of dead processes' spans come to its end, which short-lived processes would otherwise cut off.
     fn finish_adopting(&self, deadline: Instant) {
         let adopting = self.adopting.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -364,8 +383,11 @@ pub struct Status {
     pub run_id: Option<String>,
     /// The run's directory, if it could be made.
     pub run_dir: Option<std::path::PathBuf>,
-    /// The mapped recording, if there is one.
+    /// The mapped recording, if there is one that nobody has removed.
     pub recording: Option<std::path::PathBuf>,
+    /// What was said on standard error, or would have been at another log level: what the environment does not allow,
+    /// each with its place and what became of it.
+    pub complaints: Vec<String>,
     /// What time stamps are read from, and why that.
     pub clock: Option<ClockSource>,
     /// What the environment got wrong.
@@ -383,7 +405,8 @@ pub fn status() -> Status {
         level: level(),
         run_id: place.map(|place| place.run_id.as_str().to_owned()),
         run_dir: place.and_then(|place| place.dir.clone()),
-        recording: place.and_then(|place| place.recording.clone()),
+        recording: started.running.as_ref().and_then(Running::recording),
+        complaints: complain::said(),
         clock: started.running.as_ref().map(|running| running.clock.clone()),
         warnings: started.settings.warnings.clone(),
         stats: stats(),

@@ -79,6 +79,7 @@ mod macros;
 mod record;
 mod request;
 mod run;
+mod signals;
 mod stage;
 mod stats;
 mod sync;

@@ -3,10 +3,10 @@
 use crate::chunk::Space;
 use crate::complain;
 use crate::config::{Mapping, Settings};
-use crate::files::create;
+use crate::files::{self, create, longest};
 use stagetrace_wire::id::RunId;
 use stagetrace_wire::recording::layout::BLOCK;
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -34,7 +34,7 @@ impl Place {
             settings.run_id.clone().unwrap_or_else(|| RunId::new(SystemTime::now(), pid, for_run));
         let process_id = format!("{pid}-{for_process:08x}");
         let dir = settings.output_dir.join(run_id.as_str());
-        let made = fs::create_dir_all(&dir).and_then(|()| {
+        let made = files::make_dirs(&dir).and_then(|()| {
             // Being allowed to write is another thing than being there.
             let probe = dir.join(format!(".{process_id}"));
             create(&probe).and_then(|_| fs::remove_file(&probe))
@@ -42,7 +42,7 @@ impl Place {
         let dir = match made {
             Ok(()) => Some(dir),
             Err(error) => {
-                let what = "tracing goes on without files";
+                let what = "tracing goes on without files; STAGETRACE_DIR names another directory";
                 complain::warn(
                     "dir",
                     format_args!("cannot use {}: {error}; {what}", dir.display()),
@@ -60,12 +60,14 @@ impl Place {
     }
 
     /// The memory to record into: mapped where the settings say or, failing that, plain.
-    pub(crate) fn space(&mut self, settings: &Settings) -> Space {
+    pub(crate) fn space(&mut self, settings: &Settings) -> io::Result<Space> {
+        // Of a run without a directory nobody would ever find the recording. That there is none has been said.
+        let Some(dir) = &self.dir else { return in_memory(settings) };
         let wanted = match settings.mapping {
             Mapping::Memory => return in_memory(settings),
-            // That there is no directory has been said.
-            Mapping::RunDir if self.dir.is_none() => return in_memory(settings),
             Mapping::RunDir => vec![Mapping::RunDir],
+            // A recording in shared memory names its run, in UTF-8.
+            _ if dir.to_str().is_none() => vec![Mapping::RunDir],
             Mapping::Shm => vec![Mapping::Shm, Mapping::RunDir],
             // As PID 1 we are a container's only process: its /dev/shm goes with it, the run's directory may stay.
             Mapping::Auto if std::process::id() == 1 => vec![Mapping::RunDir],
@@ -84,15 +86,19 @@ impl Place {
                         "mapping",
                         format_args!("{what}: {error}; the run's directory serves"),
                     );
-                    return space;
+                    return Ok(space);
                 }
-                (Ok(space), _) => return space,
+                (Ok(space), _) => return Ok(space),
                 (Err(error), _) => failure = Some(error),
             }
         }
-        if let (Some(error), true) = (failure, self.dir.is_some()) {
+        if let (Some(error), Some(dir)) = (failure, &self.dir) {
+            let where_ = dir.display();
             let what = "recording in plain memory: a kill loses what is not exported";
-            complain::warn("mapping", format_args!("cannot map the recording: {error}; {what}"));
+            complain::warn(
+                "mapping",
+                format_args!("cannot map the recording in {where_}: {error}; {what}"),
+            );
         }
         in_memory(settings)
     }
@@ -106,20 +112,26 @@ impl Place {
 
     #[cfg(target_os = "linux")]
     fn map_in_shm(&mut self, settings: &Settings) -> io::Result<Space> {
-        use std::os::unix::fs::DirBuilderExt;
         let own = shared_memory_dir().ok_or(io::ErrorKind::NotFound)?;
         let dir = own.join(self.run_id.as_str());
-        DirBuilder::new().mode(0o700).recursive(true).create(&dir)?;
-        for made in [&own, &dir] {
-            if !is_ours_alone(made) {
-                let problem = format!("{} is not ours alone", made.display());
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
+        // Not those above: where there is no shared memory, a directory of that name would be something else.
+        for dir in [&own, &dir] {
+            match files::make_dir(dir, 0o700) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+                _ if is_ours_alone(dir) => {}
+                _ => {
+                    let problem = format!("{} is not ours alone", dir.display());
+                    return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
+                }
             }
         }
         let path = dir.join(format!("{}.recording", self.stem));
         let space = map(&path, settings)?;
-        if let Some(link) = self.file("recording") {
-            std::os::unix::fs::symlink(&path, link)?;
+        if let Some(link) = self.file("recording")
+            && let Err(error) = std::os::unix::fs::symlink(&path, link)
+        {
+            let _ = fs::remove_file(&path);
+            return Err(error);
         }
         self.recording = Some(path);
         Ok(space)
@@ -133,16 +145,46 @@ impl Place {
     /// Replaces the mapped recording by a small closed one in the run's directory: its header and its stage table.
     pub(crate) fn close(&self, closed: &[u8]) -> io::Result<()> {
         let Some(mapped) = &self.recording else { return Ok(()) };
-        if let Some(path) = self.file("recording") {
+        // Where the run's directory was thrown away, nobody looks for the closed one either.
+        if let Some(path) = self.file("recording").filter(|_| !self.is_thrown_away()) {
             let temporary = path.with_extension("recording.closing");
             let mut file = create(&temporary)?;
-            write_sparse(&mut file, closed)?;
-            fs::rename(&temporary, &path)?;
+            let replaced =
+                write_sparse(&mut file, closed).and_then(|()| fs::rename(&temporary, &path));
+            if replaced.is_err() {
+                let _ = fs::remove_file(&temporary);
+            }
+            replaced?;
             if *mapped == path {
                 return Ok(());
             }
         }
-        fs::remove_file(mapped)?;
+        self.remove(mapped)
+    }
+
+    /// Removes the files of a process that does not record after all.
+    pub(crate) fn give_up(&self) {
+        if let Some(mapped) = &self.recording {
+            let _ = self.remove(mapped);
+        }
+        for file in ["recording", "jsonl"].iter().filter_map(|extension| self.file(extension)) {
+            // Those that are there are links that lead nowhere, or empty.
+            let _ = fs::remove_file(file);
+        }
+    }
+
+    /// Whether somebody has removed the run's directory.
+    fn is_thrown_away(&self) -> bool {
+        let found = self.dir.as_ref().map(fs::metadata);
+        found.is_some_and(|dir| dir.is_err_and(|error| error.kind() == io::ErrorKind::NotFound))
+    }
+
+    fn remove(&self, mapped: &Path) -> io::Result<()> {
+        match fs::remove_file(mapped) {
+            // Somebody did, which was said then.
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         if let Some(dir) = mapped.parent() {
             // Fails as long as another process of the run has its recording there.
             let _ = fs::remove_dir(dir);
@@ -192,6 +234,9 @@ pub(crate) fn is_ours(file: &fs::Metadata) -> bool {
 
 /// Writes the pages that hold something, and leaves holes for the others.
 fn write_sparse(file: &mut File, bytes: &[u8]) -> io::Result<()> {
+    if bytes.len() as u64 > longest() {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
     file.set_len(bytes.len() as u64)?;
     for (at, page) in bytes.chunks(4096).enumerate() {
         if page.iter().any(|byte| *byte != 0) {
@@ -230,14 +275,23 @@ fn lock(file: &File) -> io::Result<()> {
     }
 }
 
-fn in_memory(settings: &Settings) -> Space {
-    Space::in_memory(blocks(settings, None))
+/// Plain memory, as much of what is configured as there is.
+fn in_memory(settings: &Settings) -> io::Result<Space> {
+    let mut blocks = blocks(settings, None);
+    loop {
+        match Space::in_memory(blocks) {
+            Err(_) if blocks > FIRST_STEP => blocks = (blocks / 2).max(FIRST_STEP),
+            space => return space,
+        }
+    }
 }
 
-/// Blocks at most: by the configured limit and, in a file, a quarter of what its file system has free.
+/// Blocks at most: by the configured limit and, in a file, a quarter of what its file system has free, and the length
+/// that this process may give a file.
 fn blocks(settings: &Settings, path: Option<&Path>) -> usize {
-    let free = path.and_then(free_bytes).map_or(usize::MAX, |free| (free / 4) as usize);
-    settings.memory_limit.min(free) / BLOCK
+    let free = |path| free_bytes(path).map_or(u64::MAX, |free| free / 4).min(longest());
+    let most = path.map_or(u64::MAX, free);
+    (settings.memory_limit as u64).min(most) as usize / BLOCK
 }
 
 /// Blocks of a recording's first step.

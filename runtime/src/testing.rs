@@ -147,8 +147,9 @@ impl Lent {
     fn new() -> Lent {
         let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let pool = idle.unwrap_or_else(|| {
-            let space = Space::in_memory(BLOCKS);
-            let pool = Pool::new(space, Clock::Steps, "{}").expect("plain memory has no limits");
+            let pool = Space::in_memory(BLOCKS)
+                .and_then(|space| Pool::new(space, Clock::Steps, "{}"))
+                .expect("there is memory for a test");
             Box::leak(Box::new(pool))
         });
         while pool.grow_to_reserve(u32::MAX).is_ok_and(|grew| grew) {}

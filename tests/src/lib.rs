@@ -8,6 +8,7 @@ pub mod ended;
 pub mod ledger;
 pub mod pipeline;
 mod process;
+pub mod rights;
 pub mod rounds;
 mod spans;
 mod wait;

@@ -9,7 +9,7 @@ const FLOW: &[&str] = &["stage", "request", "record", "stats", "collect", "expor
 /// Lies between the caller's threads and the background, and may be used from both sides.
 const BOUNDARY: &str = "chunk";
 /// Used by all, using only each other.
-const LEAVES: &[&str] = &["clock", "complain", "config", "error", "files", "sync"];
+const LEAVES: &[&str] = &["clock", "complain", "config", "error", "files", "signals", "sync"];
 /// Put the parts together, and are imported by none of them.
 const TOP: &[&str] =
     &["lib", "adopt", "fork", "init", "integrations", "macros", "private", "run", "testing"];

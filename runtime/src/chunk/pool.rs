@@ -20,7 +20,7 @@ use super::stack::Stack;
 use crate::clock::Clock;
 use stagetrace_wire::recording::layout::{BLOCK, MAGIC, SMALL_CHUNK, header};
 use std::io;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::thread::Thread;
 
@@ -37,6 +37,8 @@ pub(crate) struct Pool {
     clock: Clock,
     /// Usable blocks, the header's included; the header shows it to other processes.
     blocks: AtomicUsize,
+    /// The file system gave no more when it was last asked.
+    refused: AtomicBool,
     small: Stack,
     large: Stack,
     free_large: AtomicU32,
@@ -64,6 +66,7 @@ impl Pool {
             space,
             clock,
             blocks: AtomicUsize::new(0),
+            refused: AtomicBool::new(false),
             small: Stack::new(),
             large: Stack::new(),
             free_large: AtomicU32::new(0),
@@ -88,7 +91,6 @@ impl Pool {
     }
 
     /// The memory it lies in.
-    #[cfg(unix)]
     pub(crate) fn space(&self) -> &Space {
         &self.space
     }
@@ -169,7 +171,8 @@ impl Pool {
     pub(crate) fn is_short(&self) -> bool {
         let blocks = self.blocks();
         let little = (blocks as u32 / 8).max(2);
-        blocks >= self.space.blocks() && self.free_large.load(Ordering::Relaxed) <= little
+        let is_greatest = blocks >= self.space.blocks() || self.refused.load(Ordering::Relaxed);
+        is_greatest && self.free_large.load(Ordering::Relaxed) <= little
     }
 
     /// Provides the next step if less is free than half of what is in use, or than `least` blocks. Whether it grew; an
@@ -187,7 +190,9 @@ impl Pool {
     fn grow(&self) -> io::Result<()> {
         let first = self.blocks();
         let count = STEP_BLOCKS.min(self.space.blocks() - first);
-        self.space.provide(first, count)?;
+        let provided = self.space.provide(first, count);
+        self.refused.store(provided.is_err(), Ordering::Relaxed);
+        provided?;
         for block in first.max(1)..first + count {
             self.make_chunk(block * SMALL_PER_BLOCK, BLOCK);
         }

@@ -143,7 +143,7 @@ mod tests {
     use std::collections::HashSet;
 
     fn pool(blocks: usize) -> &'static Pool {
-        let pool = Pool::new(Space::in_memory(blocks), Clock::Monotonic, "{}").unwrap();
+        let pool = Pool::new(Space::in_memory(blocks).unwrap(), Clock::Monotonic, "{}").unwrap();
         while pool.grow_to_reserve(u32::MAX).unwrap() {}
         Box::leak(Box::new(pool))
     }

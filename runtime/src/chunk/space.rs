@@ -4,9 +4,10 @@
 //! become usable one step at a time, and only after the file system has promised their pages: touching one can then
 //! neither fail nor take a first fault. This is the one file with `mmap`.
 
+use crate::files::OwnFile;
 use memmap2::{MmapOptions, MmapRaw};
 use stagetrace_wire::recording::layout::BLOCK;
-use std::alloc::{Layout, alloc_zeroed, handle_alloc_error};
+use std::alloc::{Layout, alloc_zeroed};
 use std::fs::File;
 use std::io;
 use std::ptr::NonNull;
@@ -24,7 +25,7 @@ pub(crate) struct Space {
 enum Backing {
     /// The mapping lives as long as the space; the file grows with it.
     File {
-        file: File,
+        file: OwnFile,
         _map: MmapRaw,
     },
     Memory,
@@ -37,13 +38,13 @@ unsafe impl Sync for Space {}
 
 impl Space {
     /// Reserves plain memory for `blocks` blocks; pages are taken by the operating system as they are touched.
-    pub(crate) fn in_memory(blocks: usize) -> Space {
+    pub(crate) fn in_memory(blocks: usize) -> io::Result<Space> {
         let layout = Layout::from_size_align(blocks.max(1) * BLOCK, BLOCK)
-            .expect("a space is a few MiB, far below the largest layout");
+            .map_err(|_| io::ErrorKind::OutOfMemory)?;
         // SAFETY: the size is not zero.
         let memory = unsafe { alloc_zeroed(layout) };
-        let base = NonNull::new(memory.cast()).unwrap_or_else(|| handle_alloc_error(layout));
-        Space { base, blocks, backing: Backing::Memory }
+        let base = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Space { base, blocks, backing: Backing::Memory })
     }
 
     /// Maps `file`, which is empty and nobody else's, with room for `blocks` blocks.
@@ -52,6 +53,7 @@ impl Space {
         file.set_len(len as u64)?;
         let map = MmapOptions::new().len(len).map_raw(&file)?;
         let base = NonNull::new(map.as_mut_ptr().cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let file = OwnFile::new(file)?;
         Ok(Space { base, blocks, backing: Backing::File { file, _map: map } })
     }
 
@@ -60,17 +62,50 @@ impl Space {
         self.blocks
     }
 
+    /// Whether whoever looks for the recording finds it. Plain memory has nothing to find.
+    pub(crate) fn has_name(&self) -> bool {
+        match &self.backing {
+            // With its descriptor closed there is no telling, and no reason to think that it is gone.
+            Backing::File { file, .. } => file.get().map_or(true, |(_, look)| look.has_name),
+            Backing::Memory => true,
+        }
+    }
+
     /// Makes the pages of `count` blocks from `first` on usable, in which nobody has anything yet: has the file system
     /// provide them, and touches them.
     pub(crate) fn provide(&self, first: usize, count: usize) -> io::Result<()> {
         if let Backing::File { file, .. } = &self.backing {
-            allocate(file, first * BLOCK, count * BLOCK)?;
+            match file.get() {
+                Ok((file, _)) => {
+                    leave_room(file, first, count)?;
+                    allocate(file, first * BLOCK, count * BLOCK)?;
+                }
+                Err(closed) => self.populate(first, count).ok_or(closed)??,
+            }
         }
         for page in (first * BLOCK..(first + count) * BLOCK).step_by(4096) {
             // A store, since an operation that changes nothing is compiled into one that touches nothing.
             self.word(page / 8).store(0, Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Has the pages provided through the mapping, since the program has closed the file. `None` where that cannot be
+    /// asked for without the risk of a signal.
+    fn populate(&self, first: usize, count: usize) -> Option<io::Result<()>> {
+        #[cfg(target_os = "linux")]
+        {
+            let (from, len) = (self.block(first).as_ptr().cast_mut().cast(), count * BLOCK);
+            assert!(first + count <= self.blocks, "the blocks lie in the recording");
+            // SAFETY: the range is a part of our mapping; its pages are made ready and keep what they hold.
+            let populated = unsafe { libc::madvise(from, len, libc::MADV_POPULATE_WRITE) };
+            Some(if populated == 0 { Ok(()) } else { Err(io::Error::last_os_error()) })
+        }
+        #[cfg(not(target_os = "linux"))]
+        {
+            let _ = (first, count);
+            None
+        }
     }
 
     /// Replaces a shared mapping by private memory, zeroed, at the same address, and closes the file, so that its lock
@@ -87,6 +122,8 @@ impl Space {
             let flags = private | libc::MAP_FIXED;
             let access = libc::PROT_READ | libc::PROT_WRITE;
             let len = self.blocks * BLOCK;
+            // A program that closed our descriptor may have given the number to another file.
+            let ours = file.get().map(|(file, _)| file.as_raw_fd());
             // SAFETY: the range is our mapping; whoever points into it finds words there as before. Nobody uses the
             // file in the child: only the collector does, which is not there.
             unsafe {
@@ -94,7 +131,9 @@ impl Space {
                 if mapped == libc::MAP_FAILED {
                     libc::abort();
                 }
-                libc::close(file.as_raw_fd());
+                if let Ok(ours) = ours {
+                    libc::close(ours);
+                }
             }
         }
     }
@@ -120,6 +159,24 @@ impl Space {
             std::slice::from_raw_parts(self.base.as_ptr().add(block * (BLOCK / 8)), BLOCK / 8)
         }
     }
+}
+
+/// Refuses a step of growth after which less than twice the recording would be left for others, who may not know how to
+/// ask for what they map: a full file system ends them with a signal. The first step was decided when it was mapped.
+fn leave_room(file: &File, first: usize, count: usize) -> io::Result<()> {
+    #[cfg(unix)]
+    if first > 0
+        && let Ok(stat) = rustix::fs::fstatvfs(file)
+    {
+        let free = stat.f_bavail.saturating_mul(stat.f_frsize);
+        let (have, more) = ((first * BLOCK) as u64, (count * BLOCK) as u64);
+        if have + more > free.saturating_add(have) / 3 {
+            let what = format!("its file system has {free} bytes left, which are left to others");
+            return Err(io::Error::new(io::ErrorKind::StorageFull, what));
+        }
+    }
+    let _ = (file, first, count);
+    Ok(())
 }
 
 /// Has the file system provide the bytes, as zeros, so that a full disk is an error here and not a signal later.
@@ -202,7 +259,7 @@ mod tests {
     #[test]
     fn what_is_provided_is_not_touched_for_the_first_time_later() {
         const PAGES: i64 = (16 * BLOCK / 4096) as i64;
-        for space in [Space::in_memory(32), in_shared_memory(32)] {
+        for space in [Space::in_memory(32).unwrap(), in_shared_memory(32)] {
             space.provide(0, 16).unwrap();
             // The system may take a page or two away again.
             assert!(first_touches(&space, 16) < PAGES / 16, "{space:?}");

@@ -10,6 +10,7 @@ use crate::complain;
 use crate::error::SinkError;
 use crate::record::{live, recorder};
 use crate::request::UNREADABLE;
+use crate::signals;
 use crate::stage::level;
 use crate::stats::Stats;
 use stagetrace_wire::recording::layout::{BLOCK, header};
@@ -26,6 +27,8 @@ const CALM: Duration = Duration::from_millis(50);
 const IDLE: Duration = Duration::from_secs(1);
 /// Blocks that shall be free after each walk.
 const RESERVE: u32 = 48;
+/// How often the recording's file is looked at.
+const LOOK: Duration = Duration::from_secs(1);
 /// Bytes that may wait in a sink that cannot let them go.
 const BACKLOG: usize = 64 << 20;
 /// How long a batch that cannot be let go is tried again at least.
@@ -69,9 +72,10 @@ impl Collector {
     ) -> std::io::Result<Collector> {
         let (sender, messages) = channel();
         let worker = Worker::new(pool, sweep, anchors, sinks);
-        let join = std::thread::Builder::new()
-            .name("stagetrace".into())
-            .spawn(move || worker.run(&messages))?;
+        let join = std::thread::Builder::new().name("stagetrace".into()).spawn(move || {
+            signals::block();
+            worker.run(&messages);
+        })?;
         pool.set_collector(join.thread().clone());
         Ok(Collector {
             messages: Mutex::new(sender),
@@ -129,6 +133,8 @@ struct Worker {
     last_news: Instant,
     /// Since when the sinks could not let go of their batches.
     stuck_since: Option<Instant>,
+    /// When the recording was last looked at.
+    looked_at: Instant,
     handed: u64,
     panics: AtomicU64,
 }
@@ -149,6 +155,7 @@ impl Worker {
             pause: BUSY,
             last_news: Instant::now(),
             stuck_since: None,
+            looked_at: Instant::now(),
             handed: 0,
             panics: AtomicU64::new(0),
         }
@@ -195,6 +202,7 @@ impl Worker {
     /// One walk, and what follows from it.
     fn turn(&mut self) {
         self.anchors.refresh();
+        self.look_at_recording();
         self.pool.reset_waiting();
         self.provide();
         let news = self.walk();
@@ -269,6 +277,20 @@ impl Worker {
         }
     }
 
+    /// Once a second: whether somebody has removed the recording, which nobody finds then.
+    fn look_at_recording(&mut self) {
+        if self.looked_at.elapsed() < LOOK {
+            return;
+        }
+        self.looked_at = Instant::now();
+        if !self.pool.space().has_name() {
+            let what = "somebody removed the recording of this process";
+            let then =
+                "from here on a kill loses what is not written elsewhere; start again to have one";
+            complain::warn("recording", format_args!("{what}: {then}"));
+        }
+    }
+
     /// Grows the pool ahead of need.
     fn provide(&mut self) {
         loop {
@@ -276,8 +298,9 @@ impl Worker {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
-                    let what = "the recording cannot grow; spans are dropped when it is full";
-                    return complain::warn("growth", format_args!("{what}: {error}"));
+                    let what = "the recording cannot grow, and when it is full spans are dropped";
+                    let remedy = "make room where it lies";
+                    return complain::warn("growth", format_args!("{what}: {error}; {remedy}"));
                 }
             }
         }

@@ -1,13 +1,14 @@
 //! The local file: OTLP/JSON lines, one write per line, rotated by size.
 //!
 //! After a short or failed write the file is cut back to its last whole line and the line is tried again, so that a
-//! reader never finds a good line glued to a torn one.
+//! reader never finds a good line glued to a torn one. What others do to the file (remove it, cut it, close its
+//! descriptor) is seen before the next write: no line goes where nobody finds it, or into a stranger's file.
 
 use super::sites::Sites;
 use crate::collect::{Key, Sink, SpanView};
 use crate::complain;
 use crate::error::SinkError;
-use crate::files::create;
+use crate::files::{self, OwnFile};
 use crate::stats::SinkStatus;
 use stagetrace_wire::otlp::json::{
     AttributeHead, KeyHead, LineWriter, ResourceHead, SpanHead, SpanStart, SpanWriter, Suspended,
@@ -15,7 +16,6 @@ use stagetrace_wire::otlp::json::{
 use stagetrace_wire::recording::value::ValueRef;
 use stagetrace_wire::span::{Resource, Scope};
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ const NAME: &str = "jsonl";
 /// Writes spans into the process's .jsonl.
 #[derive(Debug)]
 pub(crate) struct JsonLines {
-    file: Option<File>,
+    file: Option<OwnFile>,
     path: PathBuf,
     /// Bytes of whole lines in the file.
     length: u64,
@@ -78,7 +78,7 @@ impl JsonLines {
         resource: &Resource,
         scope: &Scope,
     ) -> io::Result<JsonLines> {
-        let file = create(&path)?;
+        let file = OwnFile::append(&path)?;
         Ok(JsonLines {
             file: Some(file),
             path,
@@ -138,9 +138,7 @@ impl JsonLines {
     /// Writes the lines of the buffer, each with one call; those that are in the file are gone from the buffer, also if a
     /// later one fails.
     fn write(&mut self) -> io::Result<()> {
-        if self.file.is_none() {
-            self.reopen()?;
-        }
+        self.settle()?;
         let mut written = 0;
         let mut outcome = Ok(());
         while let Some(&(len, spans)) = self.lines.front() {
@@ -159,20 +157,56 @@ impl JsonLines {
 
     /// Writes a line, or leaves the file as it was.
     fn append(&mut self, line: Range<usize>) -> io::Result<()> {
-        let Some(file) = &mut self.file else { return Err(io::ErrorKind::NotFound.into()) };
-        if self.is_torn {
-            file.set_len(self.length)?;
-            file.seek(SeekFrom::Start(self.length))?;
-            self.is_torn = false;
-        }
+        let file = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let (mut file, _) = file.get()?;
         let len = line.len() as u64;
         if let Err(error) = file.write_all(&self.buffer[line]) {
             // What was written of it is cut off before the next try, so that the next line begins on its own.
-            self.is_torn = file.set_len(self.length).is_err()
-                || file.seek(SeekFrom::Start(self.length)).is_err();
+            self.is_torn = file.set_len(self.length).is_err();
             return Err(error);
         }
         self.length += len;
+        Ok(())
+    }
+
+    /// Has a file to write to: our own, which somebody can find, and whose end is that of a line.
+    fn settle(&mut self) -> io::Result<()> {
+        let path = self.path.display();
+        let Some(own) = &self.file else { return self.begin_file() };
+        if own.get().is_err() {
+            let what =
+                format_args!("the program closed the descriptor of {path}; it is opened again");
+            complain::warn("closed", what);
+            match own.reopen(&self.path) {
+                Ok(again) => self.file = Some(again),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return self.begin_file(),
+                Err(error) => return Err(error),
+            }
+        }
+        let own = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let (mut file, look) = own.get()?;
+        if !look.has_name {
+            let what = format_args!("somebody removed {path}; it is begun anew");
+            complain::warn("removed", what);
+            // Its descriptor may be the last that there is.
+            self.file = None;
+            return self.begin_file();
+        }
+        let mut len = look.len;
+        if self.is_torn && len > self.length {
+            file.set_len(self.length)?;
+            len = self.length;
+        }
+        self.is_torn = false;
+        file.seek(SeekFrom::End(0))?;
+        if len != self.length {
+            // Somebody cut it, or wrote into it: what is there stays, as a line of its own.
+            if len > 0 {
+                file.write_all(b"\n")?;
+                len += 1;
+            }
+            self.length = len;
+        }
         Ok(())
     }
 
@@ -181,25 +215,36 @@ impl JsonLines {
         if self.max_bytes == 0 || self.length < self.max_bytes || self.rotation == u16::MAX {
             return;
         }
-        let mut next = self.rotation + 1;
-        let aside = |number: u16| self.path.with_extension(format!("{number}.jsonl"));
-        while next < u16::MAX && aside(next).exists() {
-            next += 1;
-        }
-        if let Err(error) = std::fs::rename(&self.path, aside(next)) {
+        if let Err(error) = self.put_aside() {
             let what = format_args!("cannot put {} aside: {error}", self.path.display());
-            return complain::warn("rotation", what);
-        }
-        // From here on the name is free, whether the next file can be made now or only later.
-        (self.rotation, self.length, self.file) = (next, 0, None);
-        if let Err(error) = self.reopen() {
-            let what = format_args!("cannot make {}: {error}", self.path.display());
             complain::warn("rotation", what);
         }
     }
 
-    fn reopen(&mut self) -> io::Result<()> {
-        self.file = Some(create(&self.path)?);
+    fn put_aside(&mut self) -> io::Result<()> {
+        let own = self.file.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        if !own.is_at(&self.path) {
+            // Somebody has moved it away. Until another can be begun in its place, it serves.
+            self.file = Some(OwnFile::append(&self.path)?);
+            self.length = 0;
+            return Ok(());
+        }
+        let mut next = self.rotation + 1;
+        let aside = |number: u16| self.path.with_extension(format!("{number}.jsonl"));
+        while next < u16::MAX && aside(next).symlink_metadata().is_ok() {
+            next += 1;
+        }
+        std::fs::rename(&self.path, aside(next))?;
+        // From here on the name is free, whether the next file can be made now or only later.
+        (self.rotation, self.length, self.file) = (next, 0, None);
+        self.begin_file()
+    }
+
+    fn begin_file(&mut self) -> io::Result<()> {
+        if let Some(run) = self.path.parent() {
+            files::make_dirs(run)?;
+        }
+        self.file = Some(OwnFile::append(&self.path)?);
         (self.length, self.is_torn) = (0, false);
         Ok(())
     }

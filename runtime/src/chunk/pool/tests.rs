@@ -6,7 +6,7 @@ use stagetrace_wire::recording::layout::{BLOCK, SMALL_CHUNK, chunk};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 fn pool(blocks: usize) -> Pool {
-    Pool::new(Space::in_memory(blocks), Clock::Monotonic, "{}").unwrap()
+    Pool::new(Space::in_memory(blocks).unwrap(), Clock::Monotonic, "{}").unwrap()
 }
 
 #[test]

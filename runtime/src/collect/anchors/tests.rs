@@ -126,7 +126,7 @@ struct Run {
 impl Run {
     fn new() -> Run {
         let machine = Fake::new();
-        let pool = Pool::new(Space::in_memory(2), Clock::Counter, "{}").unwrap();
+        let pool = Pool::new(Space::in_memory(2).unwrap(), Clock::Counter, "{}").unwrap();
         let pool: &'static Pool = Box::leak(Box::new(pool));
         let origin = machine.read_all();
         machine.pass(2 * MS);
@@ -243,7 +243,7 @@ fn on_calm_clocks_times_are_within_the_stated_error_for_days() {
 fn nanoseconds_of_the_monotonic_clock_are_their_own_time() {
     let machine = Clock::Monotonic;
     let pool: &'static Pool =
-        Box::leak(Box::new(Pool::new(Space::in_memory(1), machine, "{}").unwrap()));
+        Box::leak(Box::new(Pool::new(Space::in_memory(1).unwrap(), machine, "{}").unwrap()));
     let origin = machine.read();
     let anchors = Anchors::new(machine, pool, origin, machine.read());
     let line = *anchors.timeline().last().unwrap();
@@ -471,7 +471,7 @@ fn the_clock_of_this_machine_is_followed_within_the_stated_error() {
     let source = ClockSource::of_this_machine();
     let clock = Clock::of(&source);
     let pool: &'static Pool =
-        Box::leak(Box::new(Pool::new(Space::in_memory(1), clock, "{}").unwrap()));
+        Box::leak(Box::new(Pool::new(Space::in_memory(1).unwrap(), clock, "{}").unwrap()));
     let origin = clock.read();
     let mut anchors = Anchors::new(clock, pool, origin, clock.read());
     let mut checked = 0;
