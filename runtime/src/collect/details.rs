@@ -1,9 +1,9 @@
 //! Side records that were seen, kept until the span they belong to is exported.
 
+use super::hash::IdMap;
 use super::view::Detail;
 use crate::config::SpanLimits;
 use stagetrace_wire::recording::layout::{side, slot};
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Sweeps after which details without a span that ends are thrown away, if there are too many.
@@ -17,7 +17,7 @@ const MAX_SPANS: usize = 64 * 1024;
 /// Details by span id.
 #[derive(Debug)]
 pub(crate) struct Details {
-    of_spans: HashMap<u64, OfSpan>,
+    of_spans: IdMap<u64, OfSpan>,
     limits: SpanLimits,
     words: usize,
     /// Details thrown away.
@@ -55,7 +55,7 @@ struct OfSpan {
 impl Details {
     /// None yet.
     pub(crate) fn new(limits: SpanLimits) -> Details {
-        Details { of_spans: HashMap::new(), limits, words: 0, orphaned: 0 }
+        Details { of_spans: IdMap::default(), limits, words: 0, orphaned: 0 }
     }
 
     /// Takes a side record of `size` words from this chunk. Whether the chunk must stay for it from now on.
@@ -82,6 +82,12 @@ impl Details {
             of_span.pins.push(pin);
         }
         is_new
+    }
+
+    /// Whether there are none of any span.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.of_spans.is_empty()
     }
 
     /// How many side records of a span were seen.

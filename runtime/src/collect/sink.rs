@@ -12,11 +12,8 @@ pub(crate) type OpenSink = Box<dyn FnOnce(&Resource, &Scope, &Batching) -> Box<d
 
 /// A way out for spans. Called by the collector's thread only; what is slow or may hang has a thread of its own behind.
 pub(crate) trait Sink: Send {
-    /// Takes a span into the batch at hand.
-    fn add(&mut self, span: &SpanView<'_>);
-
-    /// Whether the batch at hand is large enough to be let go.
-    fn is_full(&self) -> bool;
+    /// Takes a span into the batch at hand. Whether that is large enough now to be let go.
+    fn add(&mut self, span: &SpanView<'_>) -> bool;
 
     /// Lets the batch go. An error says that it is still at hand and will be tried again.
     fn commit(&mut self) -> Result<(), SinkError>;

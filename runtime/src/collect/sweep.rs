@@ -4,10 +4,12 @@
 //! is exported at once, but for two kinds that wait: a request's root, one full sweep, so that the stages that ended
 //! before it are in its breakdown; and a span with side records, until they were seen.
 
-use super::details::{Details, Pin};
+use super::breakdown::Breakdowns;
+use super::details::{Details, Pin, Taken};
+use super::handed::{Handed, IN_SLAB, Place};
+use super::line::Line;
 use super::view::{Record, SpanView};
 use crate::chunk::{Hand, Pool};
-use crate::collect::breakdown::Breakdowns;
 use crate::config::SpanLimits;
 use crate::record::{register, slab as slabs};
 use crate::stage::Site;
@@ -18,6 +20,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Sweeps that a span waits for its side records at most.
 const PATIENCE: u64 = 4;
+/// Copies of spans whose memory is kept for further ones.
+const SPARE: usize = 1024;
 
 /// What the collector knows of the recorder's memory.
 #[derive(Debug)]
@@ -29,10 +33,14 @@ pub(crate) struct Sweep {
     details: Details,
     breakdowns: Breakdowns,
     waiting: Vec<Waiting>,
+    /// Memory for further ones.
+    spare: Vec<Vec<u64>>,
     /// How many sweeps there were.
     count: u64,
     /// Where the spans handed out since the last [`Sweep::acknowledge`] came from.
-    handed: Vec<Place>,
+    handed: Handed,
+    /// Whether spans that are safe are marked in the recording.
+    marks: bool,
     /// Spans exported, and discarded by a call.
     pub(crate) ended: u64,
     pub(crate) discarded: u64,
@@ -66,19 +74,10 @@ impl Chunk {
 /// A span that waits, copied out.
 #[derive(Debug)]
 struct Waiting {
-    words: Box<[u64]>,
+    words: Vec<u64>,
     place: Place,
     since: u64,
 }
-
-/// A record's place: page of the chunk, and offset in bytes; or [`IN_SLAB`] and the number of a slab slot.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    page: u32,
-    offset: u32,
-}
-
-const IN_SLAB: u32 = u32::MAX;
 
 impl Sweep {
     /// Nothing seen yet.
@@ -91,13 +90,20 @@ impl Sweep {
             details: Details::new(limits),
             breakdowns: Breakdowns::default(),
             waiting: Vec::new(),
+            spare: Vec::new(),
             count: 0,
-            handed: Vec::new(),
+            handed: Handed::default(),
+            marks: true,
             ended: 0,
             discarded: 0,
             scratch: Vec::new(),
             freed: Hand::new(),
         }
+    }
+
+    /// Has spans that are safe marked in the recording, or not.
+    pub(crate) fn mark_if(&mut self, marks: bool) {
+        self.marks = marks;
     }
 
     /// Walks once, and hands every span that is ready to `export`. Gives how many records were new.
@@ -107,7 +113,7 @@ impl Sweep {
         export: &mut dyn FnMut(&SpanView<'_>),
     ) -> usize {
         self.count += 1;
-        let mut out = Out { timeline, export };
+        let mut out = Out { line: Line::new(timeline), export };
         let mut news = 0;
         let blocks = self.pool.blocks();
         self.chunks.resize(blocks * (BLOCK / SMALL_CHUNK), Chunk::default());
@@ -199,46 +205,62 @@ impl Sweep {
         self.scratch = words;
     }
 
+    #[inline]
     fn ended_span(&mut self, words: &[u64], place: Place, out: &mut Out<'_>) {
         let record = Record(words);
         if record.word(slot::LIFE) & slot::DISCARDED != 0 {
-            self.discarded += 1;
-            let taken = self.details.take(record.word(slot::SPAN));
-            self.let_go(&taken.pins);
-            if let Some(chunk) = self.chunks.get_mut(place.page as usize) {
-                chunk.unsafe_spans += 1;
-            }
-            return;
+            return self.discard(&record, place);
         }
         let is_root = record.flag(slot::ROOT);
+        let times = out.line.times(&record);
         if record.root() != 0
             && !is_root
             && let Some(site) = self.site(record.site())
         {
-            let ns = duration(&record, out.timeline);
-            let sweep = self.count;
-            self.breakdowns.add(record.root(), record.trace(), site.stage(), ns, sweep);
+            let (begin, end) = times;
+            let (stage, sweep) = (site.stage(), self.count);
+            self.breakdowns.add(record.root(), record.trace(), stage, end - begin, sweep);
         }
         // A count that stopped says only that there are many.
-        let waits = record.sides() > self.details.seen(record.word(slot::SPAN))
-            || u64::from(record.sides()) == slot::MAX_SIDES;
+        let sides = record.sides();
+        let waits = sides > 0
+            && (sides > self.details.seen(record.word(slot::SPAN))
+                || u64::from(sides) == slot::MAX_SIDES);
         if is_root || waits {
-            self.waiting.push(Waiting { words: words.into(), place, since: self.count });
+            let mut copy = self.spare.pop().unwrap_or_default();
+            copy.extend_from_slice(words);
+            self.waiting.push(Waiting { words: copy, place, since: self.count });
         } else {
-            self.export(words, place, out);
+            self.export(words, times, place, out);
+        }
+    }
+
+    #[cold]
+    fn discard(&mut self, record: &Record<'_>, place: Place) {
+        self.discarded += 1;
+        let taken = self.details.take(record.word(slot::SPAN));
+        self.let_go(&taken.pins);
+        if let Some(chunk) = self.chunks.get_mut(place.page as usize) {
+            chunk.unsafe_spans += 1;
         }
     }
 
     /// Exports what has waited long enough: since the walk before, so that this whole walk lies between.
     fn release_waiting(&mut self, out: &mut Out<'_>) {
         let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.retain(|span| {
+        waiting.retain_mut(|span| {
             let record = Record(&span.words);
             let complete = record.sides() <= self.details.seen(record.word(slot::SPAN));
             let waits =
                 span.since >= self.count || (!complete && span.since + PATIENCE > self.count);
             if !waits {
-                self.export(&span.words, span.place, out);
+                let times = out.line.times(&record);
+                self.export(&span.words, times, span.place, out);
+                let mut words = std::mem::take(&mut span.words);
+                words.clear();
+                if self.spare.len() < SPARE {
+                    self.spare.push(words);
+                }
             }
             waits
         });
@@ -246,12 +268,17 @@ impl Sweep {
         self.waiting = waiting;
     }
 
-    fn export(&mut self, words: &[u64], place: Place, out: &mut Out<'_>) {
+    #[inline]
+    fn export(&mut self, words: &[u64], times: (u64, u64), place: Place, out: &mut Out<'_>) {
         let record = Record(words);
         let [upper, lower] = record.trace();
         let ids = TraceId::from_u128(u128::from(upper) << 64 | u128::from(lower))
             .zip(SpanId::from_u64(record.word(slot::SPAN)));
-        let taken = self.details.take(record.word(slot::SPAN));
+        // Details may also have come without the span's knowing.
+        let taken = match self.details.is_empty() {
+            true => Taken::default(),
+            false => self.details.take(record.word(slot::SPAN)),
+        };
         self.let_go(&taken.pins);
         let breakdown = match record.flag(slot::ROOT) {
             true => self.breakdowns.take(record.root(), record.trace()),
@@ -261,8 +288,7 @@ impl Sweep {
             debug_assert!(false, "a span without ids or site");
             return;
         };
-        let (begin, end) = times(&record, out.timeline);
-        let timeline = out.timeline;
+        let (begin, end) = times;
         (out.export)(&SpanView {
             trace_id,
             span_id,
@@ -277,10 +303,11 @@ impl Sweep {
             dropped_links: taken.dropped_links,
             breakdown: &breakdown,
             limits: &self.limits,
-            timeline,
+            timeline: out.line.timeline,
         });
+        self.breakdowns.give_back(breakdown);
         self.ended += 1;
-        self.handed.push(place);
+        self.handed.add(place, self.marks);
     }
 
     /// Exports spans that ended in their slab slots, which stay taken until they are safe.
@@ -301,7 +328,7 @@ impl Sweep {
                     (0..slot::WORDS).chain(slab::ATTRIBUTES..size + 1).map(word).collect();
                 let place = Place { page: IN_SLAB, offset: number };
                 if copy[slot::LIFE] & slot::DISCARDED != 0 {
-                    self.handed.push(place);
+                    self.handed.add(place, false);
                 }
                 self.ended_span(&copy, place, out);
             }
@@ -320,19 +347,25 @@ impl Sweep {
 
     /// Says that every span handed out so far is safe: marks them if `mark`, and recycles the chunks that are done.
     pub(crate) fn acknowledge(&mut self, mark: bool) {
-        for place in std::mem::take(&mut self.handed) {
-            if place.page == IN_SLAB {
-                slabs::release(self.pool.slot(place.offset));
-                self.freed.give(self.pool, self.pool.slots(), place.offset);
-                continue;
-            }
-            let Some(known) = self.chunks.get_mut(place.page as usize) else { continue };
-            known.unsafe_spans = known.unsafe_spans.saturating_sub(1);
-            if mark {
+        if mark {
+            for place in &self.handed.marks {
                 let (block, page) = (place.page as usize / PAGES, place.page as usize % PAGES);
                 let at = page * (SMALL_CHUNK / 8) + place.offset as usize / 8 + slot::LIFE;
-                self.pool.block(block)[at].fetch_or(slot::EXPORTED, Ordering::Relaxed);
+                let life = &self.pool.block(block)[at];
+                // No exchange: what its thread may still count there, side records, matters no more, and the mark is
+                // not lost, since its thread does exchange.
+                life.store(life.load(Ordering::Relaxed) | slot::EXPORTED, Ordering::Relaxed);
             }
+        }
+        self.handed.marks.clear();
+        for (page, spans) in self.handed.runs.drain(..) {
+            if let Some(known) = self.chunks.get_mut(page as usize) {
+                known.unsafe_spans = known.unsafe_spans.saturating_sub(spans);
+            }
+        }
+        for number in self.handed.slots.drain(..) {
+            slabs::release(self.pool.slot(number));
+            self.freed.give(self.pool, self.pool.slots(), number);
         }
         self.freed.empty(self.pool, self.pool.slots());
         self.recycle();
@@ -416,11 +449,18 @@ impl Sweep {
         self.details.orphaned
     }
 
+    #[inline]
     fn site(&mut self, number: u32) -> Option<&'static Site> {
         let at = (number as usize).checked_sub(1)?;
-        if at >= self.sites.len() {
-            self.sites.extend(register::sites_after(self.sites.len()));
+        match self.sites.get(at) {
+            Some(site) => Some(site),
+            None => self.new_site(at),
         }
+    }
+
+    #[cold]
+    fn new_site(&mut self, at: usize) -> Option<&'static Site> {
+        self.sites.extend(register::sites_after(self.sites.len()));
         self.sites.get(at).copied()
     }
 }
@@ -428,21 +468,6 @@ impl Sweep {
 const PAGES: usize = BLOCK / SMALL_CHUNK;
 
 struct Out<'a> {
-    timeline: &'a Timeline,
+    line: Line<'a>,
     export: &'a mut dyn FnMut(&SpanView<'_>),
-}
-
-/// Begin and end in Unix nanoseconds; an end before its begin is its begin.
-fn times(record: &Record<'_>, timeline: &Timeline) -> (u64, u64) {
-    let (begin, end) = (record.word(slot::BEGIN), record.word(slot::END));
-    let (begin, end) = match record.flag(slot::NANOSECONDS) {
-        true => (timeline.unix_of_monotonic(begin), timeline.unix_of_monotonic(end)),
-        false => (timeline.unix(begin), timeline.unix(end)),
-    };
-    (begin, end.max(begin))
-}
-
-fn duration(record: &Record<'_>, timeline: &Timeline) -> u64 {
-    let (begin, end) = times(record, timeline);
-    end - begin
 }

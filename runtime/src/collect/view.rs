@@ -10,6 +10,7 @@ use stagetrace_wire::recording::layout::{outcome, side, slot};
 use stagetrace_wire::recording::time::Timeline;
 use stagetrace_wire::recording::value::{self, ValueRef};
 use stagetrace_wire::span::{StatusCode, flags};
+use std::sync::Arc;
 
 /// The words of an ended span's record, copied out of its chunk.
 #[derive(Clone, Copy, Debug)]
@@ -53,11 +54,29 @@ pub(crate) struct Detail {
 }
 
 /// How long a request spent in one stage.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct StageTime {
     pub(crate) stage: Stage,
+    pub(crate) keys: Arc<StageKeys>,
     pub(crate) count: u64,
     pub(crate) ns: u64,
+}
+
+/// The keys under which a stage stands in breakdowns.
+#[derive(Debug)]
+pub(crate) struct StageKeys {
+    duration: String,
+    count: String,
+}
+
+impl StageKeys {
+    pub(crate) fn new(stage: Stage) -> StageKeys {
+        let name = stage.name();
+        StageKeys {
+            duration: format!("stagetrace.stage.{name}.duration"),
+            count: format!("stagetrace.stage.{name}.count"),
+        }
+    }
 }
 
 /// An ended span.
@@ -201,12 +220,9 @@ impl<'a> SpanView<'a> {
             emit(Key::Text(MISPLACED), ValueRef::Bool(true));
         }
         for time in self.breakdown {
-            let name = time.stage.name();
             let seconds = time.ns as f64 / 1e9;
-            let key = format!("stagetrace.stage.{name}.duration");
-            emit(Key::Text(&key), ValueRef::F64(seconds));
-            let key = format!("stagetrace.stage.{name}.count");
-            emit(Key::Text(&key), ValueRef::I64(time.count as i64));
+            emit(Key::Text(&time.keys.duration), ValueRef::F64(seconds));
+            emit(Key::Text(&time.keys.count), ValueRef::I64(time.count as i64));
         }
     }
 

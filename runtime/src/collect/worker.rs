@@ -137,20 +137,22 @@ struct Worker {
     looked_at: Instant,
     handed: u64,
     panics: AtomicU64,
+    /// Which sinks could not let go of a batch in this walk.
+    failed: Vec<bool>,
 }
 
 impl Worker {
     fn new(
         pool: &'static Pool,
-        sweep: Sweep,
+        mut sweep: Sweep,
         anchors: Anchors,
         sinks: Vec<Box<dyn Sink>>,
     ) -> Worker {
+        sweep.mark_if(sinks.iter().any(|sink| sink.is_durable()));
         Worker {
             pool,
             sweep,
             anchors,
-            sinks,
             losses: LossReport::new(pool),
             pause: BUSY,
             last_news: Instant::now(),
@@ -158,6 +160,8 @@ impl Worker {
             looked_at: Instant::now(),
             handed: 0,
             panics: AtomicU64::new(0),
+            failed: vec![false; sinks.len()],
+            sinks,
         }
     }
 
@@ -219,18 +223,17 @@ impl Worker {
     }
 
     fn walk(&mut self) -> usize {
-        let Worker { sweep, anchors, sinks, handed, panics, pool, .. } = self;
-        let mut failed = vec![false; sinks.len()];
+        let Worker { sweep, anchors, sinks, handed, panics, pool, failed, .. } = self;
+        failed.fill(false);
         sweep.walk(anchors.timeline(), &mut |span| {
             *handed += 1;
             if handed.is_multiple_of(1024) {
                 // A long walk must not starve the callers; an error is reported at the end of the turn.
                 let _ = pool.grow_to_reserve(RESERVE);
             }
-            for (sink, failed) in sinks.iter_mut().zip(&mut failed) {
+            for (sink, failed) in sinks.iter_mut().zip(&mut *failed) {
                 let add = AssertUnwindSafe(|| {
-                    sink.add(span);
-                    if sink.is_full() && !*failed {
+                    if sink.add(span) && !*failed {
                         // An error stays in the sink, and comes again at the end of the turn.
                         *failed = sink.commit().is_err();
                     }

@@ -41,8 +41,9 @@ pub(crate) struct JsonLines {
     sites: Sites<SiteHeads>,
     buffer: Vec<u8>,
     line: Option<Suspended>,
-    /// The whole lines in the buffer: bytes and spans of each.
+    /// The whole lines in the buffer: bytes and spans of each, and the bytes of all.
     lines: VecDeque<(usize, u64)>,
+    whole: usize,
     /// Spans in the buffer.
     in_line: u64,
     /// The end of the file is not that of a line: a cut has failed.
@@ -90,6 +91,7 @@ impl JsonLines {
             buffer: Vec::with_capacity(LINE + LINE / 4),
             line: None,
             lines: VecDeque::new(),
+            whole: 0,
             in_line: 0,
             is_torn: false,
             failed_at: None,
@@ -152,6 +154,7 @@ impl JsonLines {
             self.lines.pop_front();
         }
         self.buffer.drain(..written);
+        self.whole -= written;
         outcome
     }
 
@@ -281,23 +284,19 @@ fn finish_with_details(writer: SpanWriter<'_>, span: &SpanView<'_>, dropped: u32
 }
 
 impl Sink for JsonLines {
-    fn add(&mut self, span: &SpanView<'_>) {
+    fn add(&mut self, span: &SpanView<'_>) -> bool {
         self.encode(span);
         self.in_line += 1;
         self.status.handed += 1;
-    }
-
-    fn is_full(&self) -> bool {
-        let whole = self.lines.iter().map(|(len, _)| len).sum::<usize>();
-        self.buffer.len() - whole > LINE
+        self.buffer.len() - self.whole > LINE
     }
 
     fn commit(&mut self) -> Result<(), SinkError> {
         if let Some(line) = self.line.take() {
-            let before = self.lines.iter().map(|(len, _)| len).sum::<usize>();
             let spans = self.in_line - self.lines.iter().map(|(_, spans)| spans).sum::<u64>();
             LineWriter::resume(&mut self.buffer, &self.head, line).finish();
-            self.lines.push_back((self.buffer.len() - before, spans));
+            self.lines.push_back((self.buffer.len() - self.whole, spans));
+            self.whole = self.buffer.len();
         }
         if self.lines.is_empty() {
             return Ok(());
@@ -320,6 +319,7 @@ impl Sink for JsonLines {
     fn abandon(&mut self) {
         self.buffer = Vec::new();
         self.lines.clear();
+        self.whole = 0;
         self.line = None;
         self.status.failed += std::mem::take(&mut self.in_line);
     }

@@ -122,7 +122,7 @@ impl<E: Encode> Supervised<E> {
 }
 
 impl<E: Encode> Sink for Supervised<E> {
-    fn add(&mut self, span: &SpanView<'_>) {
+    fn add(&mut self, span: &SpanView<'_>) -> bool {
         self.handed += 1;
         let bytes = span.bytes();
         // A large span gets a batch of its own: who refuses it shall not refuse its neighbours.
@@ -137,12 +137,7 @@ impl<E: Encode> Sink for Supervised<E> {
         if filling.admits(bytes) {
             self.encoder.add(&mut filling.batch, span);
         }
-    }
-
-    fn is_full(&self) -> bool {
-        let is_full =
-            |batch: &E::Batch| batch.spans() >= self.batch_size || batch.bytes() >= BATCH_BYTES;
-        self.filling.as_ref().is_some_and(|filling| is_full(&filling.batch))
+        filling.batch.spans() >= self.batch_size || filling.batch.bytes() >= BATCH_BYTES
     }
 
     fn commit(&mut self) -> Result<(), SinkError> {

@@ -154,6 +154,7 @@ impl Request {
     }
 
     /// Begins a span, which counts when it is finished.
+    #[inline]
     pub fn span(&mut self, resource: &ResourceHead, start: &SpanStart<'_>) -> SpanWriter<'_> {
         if self.spans == 0 {
             self.room = resource.room();
@@ -161,8 +162,7 @@ impl Request {
             self.bytes.resize(self.end, 0);
         }
         self.bytes.truncate(self.end);
-        self.bytes.push(SPANS);
-        let part = Part::begin(&mut self.bytes, self.width.max(1));
+        let part = Part::begin(&mut self.bytes, SPANS, self.width.max(1));
         SpanWriter::new(
             span::Progress {
                 out: &mut self.bytes,

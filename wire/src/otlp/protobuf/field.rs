@@ -185,16 +185,38 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Begins a message behind its tag; its length is thought to take `width` bytes, up to 10.
-    pub(super) fn begin(out: &mut Vec<u8>, width: usize) -> Self {
-        let at = out.len();
-        out.extend_from_slice(&[0; 10][..width]);
+    /// Begins a message; its length is thought to take `width` bytes, up to 10.
+    #[inline]
+    pub(super) fn begin(out: &mut Vec<u8>, tag: u8, width: usize) -> Self {
+        let at = out.len() + 1;
+        match width {
+            1 => out.extend_from_slice(&[tag, 0]),
+            2 => out.extend_from_slice(&[tag, 0, 0]),
+            _ => {
+                out.push(tag);
+                out.extend_from_slice(&[0; 10][..width]);
+            }
+        }
         Self { at, width }
     }
 
     /// Ends it; gives how many bytes its length took. If others were kept, it is moved.
     #[inline]
     pub(super) fn end(self, out: &mut Vec<u8>) -> usize {
+        let Self { at, width } = self;
+        let length = out.len() - at - width;
+        match (width, &mut out[at..]) {
+            (1, [first, ..]) if length < 0x80 => *first = length as u8,
+            (2, [first, second, ..]) if (0x80..0x4000).contains(&length) => {
+                (*first, *second) = (length as u8 | 0x80, (length >> 7) as u8);
+            }
+            _ => return self.end_anyhow(out),
+        }
+        width
+    }
+
+    #[cold]
+    fn end_anyhow(self, out: &mut Vec<u8>) -> usize {
         let Self { at, width } = self;
         let length = Varint::of((out.len() - at - width) as u64);
         if length.len != width {
@@ -205,7 +227,6 @@ impl Part {
     }
 }
 
-#[cold]
 fn move_message(out: &mut Vec<u8>, from: usize, to: usize) {
     let end = out.len();
     if to > from {
@@ -242,8 +263,8 @@ mod tests {
             let mut expected = Vec::new();
             put_message(&mut expected, 7, &message);
             for width in 1..5 {
-                let mut out = vec![7];
-                let part = Part::begin(&mut out, width);
+                let mut out = Vec::new();
+                let part = Part::begin(&mut out, 7, width);
                 out.extend_from_slice(&message);
                 assert_eq!(part.end(&mut out), varint_len(len));
                 assert_eq!(out, expected, "{len} bytes, {width} kept");

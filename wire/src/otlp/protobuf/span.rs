@@ -92,13 +92,24 @@ impl<'r> SpanWriter<'r> {
     #[inline]
     pub(super) fn new(progress: Progress<'r>, part: Part, start: &SpanStart<'_>) -> Self {
         let out = &mut *progress.out;
-        put_ids(out, start.trace_id, start.span_id);
-        put_text(out, TRACE_STATE, start.trace_state);
-        if let Some(parent) = start.parent_span_id {
-            let mut field = [0; 10];
-            field[..2].copy_from_slice(&PARENT);
-            field[2..].copy_from_slice(&parent.to_bytes());
-            out.extend_from_slice(&field);
+        let mut ids = [0; 38];
+        ids[..28].copy_from_slice(&fields_of_ids(start.trace_id, start.span_id));
+        match start.parent_span_id {
+            Some(parent) => {
+                ids[28..30].copy_from_slice(&PARENT);
+                ids[30..].copy_from_slice(&parent.to_bytes());
+                if start.trace_state.is_empty() {
+                    out.extend_from_slice(&ids);
+                } else {
+                    out.extend_from_slice(&ids[..28]);
+                    put_text(out, TRACE_STATE, start.trace_state);
+                    out.extend_from_slice(&ids[28..]);
+                }
+            }
+            None => {
+                out.extend_from_slice(&ids[..28]);
+                put_text(out, TRACE_STATE, start.trace_state);
+            }
         }
         match start.title {
             Title::Encoded(SpanHead(encoded)) => out.extend_from_slice(encoded),
@@ -123,6 +134,7 @@ impl<'r> SpanWriter<'r> {
     }
 
     /// Goes on to the events; so many attributes were dropped.
+    #[inline]
     pub fn events(self, dropped_attributes: u32) -> EventsWriter<'r> {
         put_uint(self.0.progress.out, DROPPED_ATTRIBUTES, dropped_attributes);
         EventsWriter(self.0)
@@ -144,6 +156,7 @@ impl<'r> EventsWriter<'r> {
     }
 
     /// Goes on to the links; so many events were dropped.
+    #[inline]
     pub fn links(self, dropped_events: u32) -> LinksWriter<'r> {
         put_uint(self.0.progress.out, DROPPED_EVENTS, dropped_events);
         LinksWriter(self.0)
@@ -160,19 +173,19 @@ impl LinksWriter<'_> {
         flags: u32,
     ) -> ItemWriter<'_> {
         let item = ItemWriter::begin(self.0.progress.out, LINKS, LINK, flags);
-        put_ids(item.out, trace_id, span_id);
+        item.out.extend_from_slice(&fields_of_ids(trace_id, span_id));
         put_text(item.out, TRACE_STATE, trace_state);
         item
     }
 
     /// Ends the span; so many links were dropped.
+    #[inline]
     pub fn finish(self, dropped_links: u32, status: StatusCode, message: &str) {
         let Open { progress, part, flags } = self.0;
         let out = progress.out;
         put_uint(out, DROPPED_LINKS, dropped_links);
         if status != StatusCode::Unset || !message.is_empty() {
-            out.push(STATUS);
-            let part = Part::begin(out, 1);
+            let part = Part::begin(out, STATUS, 1);
             put_text(out, MESSAGE, message);
             put_uint(out, CODE, status as u32);
             part.end(out);
@@ -189,8 +202,7 @@ impl LinksWriter<'_> {
 
 impl<'i> ItemWriter<'i> {
     fn begin(out: &'i mut Vec<u8>, tag: u8, fields: ItemFields, flags: u32) -> Self {
-        out.push(tag);
-        let part = Part::begin(out, 1);
+        let part = Part::begin(out, tag, 1);
         Self { out, part, fields, dropped_attributes: 0, flags }
     }
 
@@ -225,14 +237,15 @@ pub(super) fn put_title(out: &mut Vec<u8>, name: &str, kind: SpanKind) {
     put_uint(out, KIND, kind as u32);
 }
 
-/// Puts trace and span id, whose fields are the same in spans and links.
-fn put_ids(out: &mut Vec<u8>, trace_id: TraceId, span_id: SpanId) {
+/// Trace and span id, whose fields are the same in spans and links.
+#[inline]
+fn fields_of_ids(trace_id: TraceId, span_id: SpanId) -> [u8; 28] {
     let mut fields = [0; 28];
     fields[..2].copy_from_slice(&TRACE_ID);
     fields[2..18].copy_from_slice(&trace_id.to_bytes());
     fields[18..20].copy_from_slice(&SPAN_ID);
     fields[20..].copy_from_slice(&span_id.to_bytes());
-    out.extend_from_slice(&fields);
+    fields
 }
 
 fn put_times(out: &mut Vec<u8>, start: u64, end: u64) {

@@ -1,0 +1,109 @@
+//! From the program's thread to encoded bytes, nothing is allocated once it has run for a while.
+#![cfg(not(stagetrace_off))]
+
+use stagetrace::{Exporter, Outcome, TraceConfig, TraceState, Traced, init_with, stage};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+struct Counting;
+
+/// By whichever thread.
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+static SENT: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is passed on to the system's allocator unchanged.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `realloc`.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[derive(Traced, Default)]
+#[traced(name = "request")]
+struct Request {
+    #[traced(id)]
+    id: u64,
+    #[traced(state)]
+    trace: TraceState,
+}
+
+#[stage("step", request, attrs("number" = number, "text" = "constant"))]
+fn step(request: &Request, number: u64) {
+    std::hint::black_box((request.id, number));
+}
+
+const SPANS: usize = 20_000;
+
+/// Records so many spans, roots included, and waits until as many bytes were sent as by `expected`. Gives how many.
+fn burst(expected: Option<usize>) -> usize {
+    let before = SENT.load(Ordering::Relaxed);
+    // Wide enough for the number to take as many bytes in each.
+    for id in 1 << 40..(1 << 40) + SPANS as u64 / 100 {
+        let mut request = Request { id, ..Request::default() };
+        request.begin(None);
+        (1 << 40..(1 << 40) + 99).for_each(|number| step(&request, number));
+        request.finish(Outcome::Ok);
+        // The collector keeps up, so that nothing need grow.
+        if id % 20 == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    let sent = || SENT.load(Ordering::Relaxed) - before;
+    match expected {
+        None => drop(stagetrace::flush(Duration::from_secs(20)).expect("all is sent")),
+        Some(expected) => {
+            let deadline = Instant::now() + Duration::from_secs(20);
+            // Batches are of other sizes each time, and each has a head.
+            while sent() < expected - expected / 50 {
+                assert!(Instant::now() < deadline, "{} of {expected} bytes were sent", sent());
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+    sent()
+}
+
+#[test]
+fn nothing_is_allocated_in_steady_state() {
+    let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("otlp_allocations");
+    let config = TraceConfig::new().output_dir(dir).service_name("allocations");
+    let config = config.batching(|batching| batching.schedule_delay = Duration::from_millis(20));
+    let exporter = Exporter::otlp("counting", |request: &[u8]| {
+        SENT.fetch_add(request.len(), Ordering::Relaxed);
+        Ok::<_, Infallible>(())
+    });
+    let trace = init_with(config, [exporter]).expect("the configuration is right");
+    assert!(ALLOCATIONS.load(Ordering::Relaxed) > 0, "the count counts");
+    for _ in 0..4 {
+        burst(None);
+    }
+    let expected = burst(None);
+
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    burst(Some(expected));
+    let allocated = ALLOCATIONS.load(Ordering::Relaxed) - before;
+    // What happens once a second, or at a rotation, is not of the spans.
+    assert!(allocated < SPANS / 1000, "{allocated} allocations for {SPANS} spans");
+    let stats = trace.shutdown(Duration::from_secs(20)).expect("all is sent");
+    assert_eq!(stats.dropped_spans(), 0);
+    assert_eq!(stats.handed, 6 * SPANS as u64);
+}
