@@ -3,7 +3,8 @@
 
 #![crate_type = "lib"]
 #![allow(unexpected_cfgs, reason = "`staged` is the test's own")]
-#![allow(clippy::missing_errors_doc, missing_docs)]
+#![allow(missing_docs)]
+#![allow(clippy::manual_async_fn, reason = "the shape is what is looked at")]
 #![deny(warnings)]
 
 use stagetrace::{Outcome, Stages, TraceState, Traced};
@@ -76,9 +77,7 @@ pub fn sync_result(text: &str) -> Result<u64, std::num::ParseIntError> {
 #[unsafe(no_mangle)]
 #[cfg_attr(staged, stagetrace::stage(Steps::Run, ret))]
 pub fn sync_large(n: u64) -> Vec<i64> {
-    let mut all = Vec::with_capacity(4);
-    all.push(work(n) as i64);
-    all
+    vec![work(n) as i64]
 }
 
 #[unsafe(no_mangle)]
