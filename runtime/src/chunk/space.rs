@@ -259,11 +259,13 @@ mod tests {
     #[test]
     fn what_is_provided_is_not_touched_for_the_first_time_later() {
         const PAGES: i64 = (16 * BLOCK / 4096) as i64;
-        for space in [Space::in_memory(32).unwrap(), in_shared_memory(32)] {
+        let (plain, mapped) = (Space::in_memory(32).unwrap(), in_shared_memory(32));
+        for space in [&plain, &mapped] {
             space.provide(0, 16).unwrap();
             // The system may take a page or two away again.
-            assert!(first_touches(&space, 16) < PAGES / 16, "{space:?}");
-            assert!(first_touches(&space, 32) > 0, "the test sees what is not provided");
+            assert!(first_touches(space, 16) < PAGES / 16, "{space:?}");
         }
+        // Plain memory may be one huge page.
+        assert!(first_touches(&mapped, 32) > PAGES / 2, "the test sees what is not provided");
     }
 }
