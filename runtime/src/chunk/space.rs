@@ -83,15 +83,18 @@ impl Space {
                 Err(closed) => self.populate(first, count).ok_or(closed)??,
             }
         }
-        for page in (first * BLOCK..(first + count) * BLOCK).step_by(4096) {
-            // A store, since an operation that changes nothing is compiled into one that touches nothing.
-            self.word(page / 8).store(0, Ordering::Relaxed);
+        if !matches!(self.populate(first, count), Some(Ok(()))) {
+            // An older system: page by page.
+            for page in (first * BLOCK..(first + count) * BLOCK).step_by(4096) {
+                // A store, since an operation that changes nothing is compiled into one that touches nothing.
+                self.word(page / 8).store(0, Ordering::Relaxed);
+            }
         }
         Ok(())
     }
 
-    /// Has the pages provided through the mapping, since the program has closed the file. `None` where that cannot be
-    /// asked for without the risk of a signal.
+    /// Has the pages made ready through the mapping, and provided if they were not, as when the program has closed the
+    /// file. `None` where that cannot be asked for.
     fn populate(&self, first: usize, count: usize) -> Option<io::Result<()>> {
         #[cfg(target_os = "linux")]
         {

@@ -49,6 +49,11 @@ pub(crate) struct Sweep {
     freed: Hand,
 }
 
+/// Whether a record in a chunk is what a span left that has moved to the slab.
+fn goes_on_in_slab(record: &[AtomicU64]) -> bool {
+    record[slot::LIFE].load(Ordering::Relaxed) & slot::TAKEN != 0
+}
+
 /// What is known of one chunk.
 #[derive(Clone, Debug, Default)]
 struct Chunk {
@@ -157,8 +162,10 @@ impl Sweep {
             let open = record[slot::END].load(Ordering::Acquire) == 0;
             if !open {
                 news += 1;
-                known.unsafe_spans += 1;
-                self.take(record, place(offset as usize), out);
+                if !goes_on_in_slab(record) {
+                    known.unsafe_spans += 1;
+                    self.take(record, place(offset as usize), out);
+                }
             }
             open
         });
@@ -182,7 +189,7 @@ impl Sweep {
                 }
             } else if record[slot::END].load(Ordering::Acquire) == 0 {
                 known.open.push(offset as u32);
-            } else {
+            } else if !goes_on_in_slab(record) {
                 known.unsafe_spans += 1;
                 self.take(record, place(offset), out);
             }

@@ -6,14 +6,16 @@ use super::side::{self, Owner};
 use super::slab::SlabSpan;
 use super::tuples::Attributes;
 use super::value::Value;
-use super::write::SlotRef;
+use super::write::{self, SlotRef};
 use super::{Context, Position, recorder};
+use crate::clock::Clock;
 use crate::request::{Judged, Outcome};
 use crate::stage::{Site, Stage, level};
+use stagetrace_wire::recording::layout::slot;
 use std::mem;
 use std::pin::Pin;
 use std::ptr;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context as TaskContext, Poll};
 
 /// A stage that is going to run: where it goes and at what level were read when this was made.
@@ -32,6 +34,8 @@ enum Progress {
     Unrecorded(Under),
     /// Begins at the first poll.
     Waiting(Under),
+    /// Has begun in the thread's chunk, in its first poll, and perhaps ends there.
+    Fresh(SlotRef, State),
     /// Has begun. All but the state stands in the span's slot.
     Running(SlabSpan, State),
 }
@@ -133,7 +137,7 @@ impl Prepared {
 
     /// Begins now and not at the first poll.
     pub fn begun(mut self) -> Prepared {
-        local::with(|local| self.begin(local));
+        self.begin_in_slab(local::here());
         self
     }
 
@@ -152,8 +156,28 @@ impl Prepared {
         StageFuture { future, judge: Some(judge), stage: self }
     }
 
+    /// Begins where a stage of a function would: most futures are ready at the end of their first poll, or never leave
+    /// their thread's chunk for long enough to matter.
     #[inline]
     fn begin(&mut self, local: &Local) {
+        let Progress::Waiting(under) = self.state else { return };
+        if self.site.within().is_none() {
+            if under.span != local.span() {
+                local.arrive_at(under.span);
+            }
+            let Under { trace, span: parent, state, .. } = under;
+            let place = write::Under { parent, trace: Some(trace), state, is_current: false };
+            if let Some(slot) = write::begin::<0, ()>(local, self.site, place, &(), Clock::counter)
+            {
+                self.state = Progress::Fresh(slot, state.of_local());
+                return;
+            }
+        }
+        self.begin_in_slab(local);
+    }
+
+    #[inline(never)]
+    fn begin_in_slab(&mut self, local: &Local) {
         let Progress::Waiting(under) = self.state else { return };
         self.state = match SlabSpan::begin(local, self.site, 0, &under.context()) {
             None => Progress::Off,
@@ -170,7 +194,8 @@ impl Prepared {
         let local = local::here();
         self.begin(local);
         match &self.state {
-            Progress::Running(span, state) => Polling::span(local, span, *state),
+            Progress::Fresh(slot, state) => Polling::span(local, *slot, *state),
+            Progress::Running(span, state) => Polling::span(local, span.slot(), *state),
             Progress::Unrecorded(under) => Polling::context(local, &under.context()),
             Progress::Off | Progress::Waiting(_) => Polling::NOTHING,
         }
@@ -178,15 +203,30 @@ impl Prepared {
 
     #[inline]
     fn end(&mut self, judged: &Judged) {
-        if let Progress::Running(span, _) = mem::replace(&mut self.state, Progress::Off) {
-            local::with(|local| span.end(local, judged));
+        let local = local::here();
+        match mem::replace(&mut self.state, Progress::Off) {
+            Progress::Running(span, _) => span.end(local, judged),
+            Progress::Fresh(slot, _) if judged.outcome() == Outcome::Ok => slot.end(local.ticks()),
+            Progress::Fresh(slot, _) => write::end_failed(local, slot, judged),
+            _ => {}
+        }
+    }
+
+    /// A span that goes on after its first poll goes to the slab, where it does not hold a chunk. If there is no room it
+    /// stays.
+    #[inline]
+    fn settle(&mut self) {
+        if let Progress::Fresh(slot, state) = self.state
+            && let Some(span) = SlabSpan::taken_over(local::here(), slot)
+        {
+            self.state = Progress::Running(span, state);
         }
     }
 }
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        if let Progress::Running(..) = self.state {
+        if let Progress::Fresh(..) | Progress::Running(..) = self.state {
             let outcome =
                 if std::thread::panicking() { Outcome::Panic } else { Outcome::Cancelled };
             self.end(&Judged::from(outcome));
@@ -213,8 +253,9 @@ impl Polling {
     const NOTHING: Polling = Polling { before: Earlier::Same, depth: 0 };
 
     #[inline]
-    fn span(local: &Local, span: &SlabSpan, state: State) -> Polling {
-        let trace = span.trace();
+    fn span(local: &Local, slot: SlotRef, state: State) -> Polling {
+        let word = |at: usize| slot.word(at).load(Ordering::Relaxed);
+        let trace = [word(slot::TRACE), word(slot::TRACE + 1)];
         if trace == [0; 2] {
             // In the child of a fork its slot is empty.
             return Polling::context(local, &Context::NONE);
@@ -224,9 +265,9 @@ impl Polling {
             state: local.state.get(),
             slot: local.slot.get(),
         };
-        local.arrive_at(span.id());
+        local.arrive_at(word(slot::SPAN));
         local.set_trace(trace, state);
-        local.set_slot(span.slot().address());
+        local.set_slot(slot.address());
         Polling { before, depth: local.frames.depth() }
     }
 
@@ -299,7 +340,11 @@ where
         let entered = this.stage.enter();
         let polled = match future.poll(task) {
             Poll::Ready(output) => output,
-            Poll::Pending => return Poll::Pending,
+            Poll::Pending => {
+                drop(entered);
+                this.stage.settle();
+                return Poll::Pending;
+            }
         };
         if let Some(judge) = this.judge.take() {
             let judged = judge(&polled);

@@ -73,6 +73,25 @@ impl SlabSpan {
         Some(span)
     }
 
+    /// Goes on with a span that has begun in a chunk, and leaves there that it has. `None` if no slot is free.
+    pub(crate) fn taken_over(local: &Local, from: SlotRef) -> Option<SlabSpan> {
+        let pool = local.pool()?;
+        let number = local.slots.take(pool, pool.slots()).or_else(|| {
+            pool.add_slots();
+            local.slots.take(pool, pool.slots())
+        })?;
+        let span = SlabSpan::of(pool, number);
+        // As in `begin`.
+        fence(Ordering::Release);
+        for (to, from) in span.words.iter().zip((0..slot::WORDS).map(|at| from.word(at))) {
+            to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        span.publish();
+        from.word(slot::LIFE).fetch_or(slot::TAKEN, Ordering::Relaxed);
+        from.end(from.word(slot::BEGIN).load(Ordering::Relaxed));
+        Some(span)
+    }
+
     /// The open span in this slot. The caller has the right to end it.
     #[inline]
     pub(crate) fn of(pool: &'static Pool, number: u32) -> SlabSpan {

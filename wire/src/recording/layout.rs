@@ -156,7 +156,8 @@ pub mod slot {
     pub const EXPORTED: u64 = 1 << 63;
     /// Mark in [`LIFE`]: discarded by its owner; nobody exports it.
     pub const DISCARDED: u64 = 1 << 62;
-    /// Mark in [`LIFE`] of a slab slot: ended in place, and taken by the collector, who will give the slot back.
+    /// Mark in [`LIFE`]. Of a slab slot: ended in place, and taken by the collector, who will give the slot back. Of a
+    /// record in a chunk: the span goes on in a slab slot, and the record is only what it left.
     pub const TAKEN: u64 = 1 << 61;
 
     /// The count of side records in a word [`LIFE`].

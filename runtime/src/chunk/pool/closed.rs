@@ -44,7 +44,9 @@ fn holds_span_that_stays(words: &[AtomicU64], unwritten: bool) -> bool {
     let mut at = chunk::HEAD / 8;
     while at + slot::WORDS <= tail {
         let meta = words[at + slot::META].load(Ordering::Relaxed);
-        let is_span = (meta >> 56) as u8 & slot::SIDE == 0;
+        // What goes on in the slab is found there.
+        let is_left = words[at + slot::LIFE].load(Ordering::Relaxed) & slot::TAKEN != 0;
+        let is_span = (meta >> 56) as u8 & slot::SIDE == 0 && !is_left;
         if is_span && span_stays(&words[at..], unwritten) {
             return true;
         }

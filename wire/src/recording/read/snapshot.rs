@@ -42,6 +42,8 @@ struct Found {
     details: BTreeMap<Place, (Id, Detail)>,
     /// Records and slots that are neither.
     senseless: u64,
+    /// Spans that have left a chunk for the slab.
+    moved: Vec<Id>,
 }
 
 impl Snapshot {
@@ -52,6 +54,9 @@ impl Snapshot {
         let mut found = Found::default();
         slabs(words, &mut damage, |span| found.add_span(span));
         chunks(words, &mut damage, |place, record| found.add(place, record));
+        if is_live && found.lacks_moved() {
+            slabs(words, &mut Damage::default(), |span| found.add_span(span));
+        }
         damage.records = found.senseless;
         if is_live && found.lacks_details() {
             // A span may have details behind tails that were read before it was.
@@ -109,9 +114,16 @@ impl Found {
     fn add(&mut self, place: Place, record: &[u64]) {
         if is_side(record) {
             self.add_detail(place, record);
+        } else if record.get(slot::LIFE).is_some_and(|life| life & slot::TAKEN != 0) {
+            self.moved.extend(Record(record[..slot::WORDS].into()).identity());
         } else {
             self.add_span(record);
         }
+    }
+
+    /// Whether a span went on in the slab after that was looked at.
+    fn lacks_moved(&self) -> bool {
+        self.moved.iter().any(|identity| !self.spans.contains_key(identity))
     }
 
     fn add_detail(&mut self, place: Place, record: &[u64]) {
