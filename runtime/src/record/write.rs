@@ -42,6 +42,11 @@ impl Under {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotRef(*const AtomicU64);
 
+// SAFETY: it points to atomics that live as long as the process; a future is polled where it is.
+unsafe impl Send for SlotRef {}
+// SAFETY: as above.
+unsafe impl Sync for SlotRef {}
+
 impl SlotRef {
     /// The slot at this address.
     ///
