@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const GRACE: Duration = Duration::from_millis(100);
 
 /// Empty batches that are kept.
-const SPARE: usize = 2;
+const SPARE: usize = 8;
 
 /// A batch that the collector fills. It is out of the queue meanwhile.
 #[derive(Debug)]
