@@ -219,7 +219,9 @@ impl<C: Clocks> Anchors<C> {
         let seconds = if miss > 8 * most { 1 } else { since.clamp(1, SLOWEST) };
         let bend = if miss > most { anchor.rate as i64 - self.rate as i64 } else { 0 };
         anchor.rate = self.rate.saturating_add_signed(bend / seconds as i64).max(1);
-        if is_off || is_old || age < SECOND || anchor.wall != line.wall {
+        // The second anchor says that the line is right, and is added however late: a reader believes no single one.
+        let is_new = age < SECOND || self.timeline.len() < 2;
+        if is_off || is_old || is_new || anchor.wall != line.wall {
             self.add(anchor, pace, now);
         }
         self.missed = miss;

@@ -456,6 +456,14 @@ fn a_collector_that_loses_the_processor_between_two_clocks_bends_nothing() {
 }
 
 #[test]
+fn a_collector_that_first_looks_after_seconds_leaves_no_time_uncertain() {
+    let mut run = Run::new();
+    run.pass(2 * SECOND, 2 * SECOND);
+    assert!(run.anchors.timeline().len() >= 2, "{:?}", run.anchors.timeline());
+    run.check();
+}
+
+#[test]
 fn a_collector_that_was_stopped_for_an_hour_finds_no_jump_where_none_was() {
     let mut run = Run::new();
     run.pass(40 * SECOND, 20 * MS);
