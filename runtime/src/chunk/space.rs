@@ -7,7 +7,6 @@
 use crate::files::OwnFile;
 use memmap2::{MmapOptions, MmapRaw};
 use stagetrace_wire::recording::layout::BLOCK;
-use std::alloc::{Layout, alloc_zeroed};
 use std::fs::File;
 use std::io;
 use std::ptr::NonNull;
@@ -28,7 +27,9 @@ enum Backing {
         file: OwnFile,
         _map: MmapRaw,
     },
-    Memory,
+    Memory {
+        _map: MmapRaw,
+    },
 }
 
 // SAFETY: the range is only accessed through atomics, or as bytes by the one thread that owns a chunk in it.
@@ -39,12 +40,10 @@ unsafe impl Sync for Space {}
 impl Space {
     /// Reserves plain memory for `blocks` blocks; pages are taken by the operating system as they are touched.
     pub(crate) fn in_memory(blocks: usize) -> io::Result<Space> {
-        let layout = Layout::from_size_align(blocks.max(1) * BLOCK, BLOCK)
-            .map_err(|_| io::ErrorKind::OutOfMemory)?;
-        // SAFETY: the size is not zero.
-        let memory = unsafe { alloc_zeroed(layout) };
-        let base = NonNull::new(memory.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Space { base, blocks, backing: Backing::Memory })
+        // Mapped, since the allocator writes zeros into all of what is aligned so much.
+        let map = MmapRaw::from(MmapOptions::new().len(blocks.max(1) * BLOCK).map_anon()?);
+        let base = NonNull::new(map.as_mut_ptr().cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Space { base, blocks, backing: Backing::Memory { _map: map } })
     }
 
     /// Maps `file`, which is empty and nobody else's, with room for `blocks` blocks.
@@ -67,7 +66,7 @@ impl Space {
         match &self.backing {
             // With its descriptor closed there is no telling, and no reason to think that it is gone.
             Backing::File { file, .. } => file.get().map_or(true, |(_, look)| look.has_name),
-            Backing::Memory => true,
+            Backing::Memory { .. } => true,
         }
     }
 
@@ -213,18 +212,6 @@ fn write_zeros(file: &File, mut from: u64, len: usize) -> io::Result<()> {
         rest = &rest[written..];
     }
     Ok(())
-}
-
-impl Drop for Space {
-    fn drop(&mut self) {
-        if let Backing::Memory = self.backing {
-            let layout = Layout::from_size_align(self.blocks.max(1) * BLOCK, BLOCK);
-            if let Ok(layout) = layout {
-                // SAFETY: allocated in `in_memory` with this layout, and no borrow outlives `self`.
-                unsafe { std::alloc::dealloc(self.base.as_ptr().cast(), layout) };
-            }
-        }
-    }
 }
 
 #[cfg(all(test, target_os = "linux", not(miri)))]
