@@ -27,7 +27,8 @@ use std::thread::Thread;
 /// Blocks by which a pool grows: 1 MiB.
 pub(crate) const STEP_BLOCKS: usize = 1024 * 1024 / BLOCK;
 const SMALL_PER_BLOCK: usize = BLOCK / SMALL_CHUNK;
-/// Free blocks below which the collector is woken to provide more.
+/// Free blocks below which the collector is woken to provide more, or, in a pool that cannot have so many, to give some
+/// back.
 const LOW: u32 = 40;
 
 /// A recorder's memory and what is free in it.
@@ -42,6 +43,8 @@ pub(crate) struct Pool {
     small: Stack,
     large: Stack,
     free_large: AtomicU32,
+    /// Free blocks below which the collector is woken.
+    low: u32,
     /// Small chunks that dead threads left half empty, for the next threads.
     left: Stack,
     left_count: AtomicU32,
@@ -62,9 +65,11 @@ pub(crate) struct Pool {
 impl Pool {
     /// A pool in `space`, with its first step provided and its header written.
     pub(crate) fn new(space: Space, clock: Clock, identity: &str) -> io::Result<Pool> {
+        let low = LOW.min(space.blocks() as u32 * 3 / 4);
         let pool = Pool {
             space,
             clock,
+            low,
             blocks: AtomicUsize::new(0),
             refused: AtomicBool::new(false),
             small: Stack::new(),
@@ -215,7 +220,7 @@ impl Pool {
     /// Takes a free block, by its first page.
     fn take_large(&self) -> Option<usize> {
         let page = self.large.pop(&self.space)?;
-        if self.free_large.fetch_sub(1, Ordering::Relaxed) == LOW {
+        if self.free_large.fetch_sub(1, Ordering::Relaxed) == self.low {
             self.wake();
         }
         Some(page)
