@@ -11,16 +11,22 @@ use stagetrace_wire::recording::layout::BLOCK;
 use stagetrace_wire::recording::read::{ReadError, Recording};
 use stagetrace_wire::recording::recover::{RecoverError, Recovered, Remove, recover};
 use std::fs::{self, File, Metadata};
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
-/// Recordings that are looked at, at most.
+#[cfg(test)]
+mod tests;
+
+/// Recordings that are recovered, at most.
 const MOST: usize = 256;
 
 /// How long a directory or a recording has been empty that nobody will use any more.
 const ABANDONED: Duration = Duration::from_secs(60);
+
+/// How long a dead process's recording waits for a process that sees its run's directory.
+const FORGOTTEN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Bytes of a mapped recording at least.
 const MAPPED: u64 = (crate::chunk::STEP_BLOCKS * BLOCK) as u64;
@@ -31,10 +37,13 @@ pub(crate) fn in_background(output_dir: PathBuf) -> Option<JoinHandle<()>> {
         signals::block();
         // It opens many files, at a time when daemons close all that they find open.
         separate_descriptors();
-        for candidate in candidates(&output_dir).into_iter().take(MOST) {
+        let mut recovered = 0;
+        for candidate in candidates(&output_dir) {
             let path = &candidate.path;
             // Living processes, and those that closed their recordings, are nothing to speak of.
-            match adopt(&candidate) {
+            let adopted = adopt(&candidate);
+            recovered += usize::from(matches!(adopted, Ok(Some(_))));
+            match adopted {
                 Ok(Some(Recovered { ended, open, file: Some(file), .. })) if ended + open > 0 => {
                     complain::info(format_args!(
                         "recovered {ended} spans and {open} open ones of a dead process into {}",
@@ -49,14 +58,17 @@ pub(crate) fn in_background(output_dir: PathBuf) -> Option<JoinHandle<()>> {
                     format_args!("cannot recover {}: {error}", path.display()),
                 ),
             }
+            if recovered == MOST {
+                break;
+            }
         }
     };
     std::thread::Builder::new().name("stagetrace-adopt".into()).spawn(adopt).ok()
 }
 
-/// `None` if its process lives.
+/// `None` if its process lives, or its run's directory is not here.
 fn adopt(Candidate { path, run_dir }: &Candidate) -> Result<Option<Recovered>, RecoverError> {
-    let recording = match Recording::open(path) {
+    let head = match head(path) {
         Err(ReadError::Unfinished) => {
             // Its process died before it had written anything.
             if is_unlocked(path) {
@@ -64,16 +76,41 @@ fn adopt(Candidate { path, run_dir }: &Candidate) -> Result<Option<Recovered>, R
             }
             return Ok(None);
         }
-        recording => recording?,
+        head => head?,
     };
-    let run_dir = run_dir.clone().or_else(|| recording.identity().run_dir.clone());
-    // Without its directory the run is of another file system, a container's perhaps, or was thrown away.
-    let Some(run_dir) = run_dir.filter(|dir| dir.is_dir()) else { return Ok(None) };
-    if recording.is_alive() != Some(false) {
+    if !is_unlocked(path) {
         return Ok(None);
     }
-    drop(recording);
+    let run_dir = run_dir.clone().or_else(|| head.identity().run_dir.clone());
+    // Without its directory the run is of another file system, a container's perhaps, or was thrown away.
+    let Some(run_dir) = run_dir.filter(|dir| dir.is_dir()) else {
+        if is_forgotten(path, &head) {
+            let what = "removes the recording of a dead process whose run is gone for a day";
+            complain::info(format_args!("{what}: {}", path.display()));
+            fs::remove_file(path)
+                .map_err(|error| RecoverError::Remove { path: path.clone(), error })?;
+        }
+        return Ok(None);
+    };
     recover(path, &run_dir, Remove::Yes).map(Some)
+}
+
+/// The beginning of a recording, which says whose it is. The rest is long, and mostly of others.
+fn head(path: &Path) -> Result<Recording, ReadError> {
+    let mut bytes = Vec::with_capacity(BLOCK);
+    File::open(path)
+        .and_then(|file| file.take(BLOCK as u64).read_to_end(&mut bytes))
+        .map_err(|error| ReadError::Io { path: path.to_owned(), error })?;
+    Recording::from_bytes(&bytes)
+}
+
+/// Whether a dead process was last seen so long ago that whoever has its run's directory would have come. The file's time
+/// alone does not say it: what is written through a mapping does not change it.
+fn is_forgotten(path: &Path, head: &Recording) -> bool {
+    let seen = SystemTime::UNIX_EPOCH.checked_add(Duration::from_nanos(head.snapshot().at));
+    let changed = fs::metadata(path).and_then(|file| file.modified()).ok();
+    let is_long_ago = |at: SystemTime| at.elapsed().is_ok_and(|age| age > FORGOTTEN);
+    seen.is_some_and(is_long_ago) && changed.is_some_and(is_long_ago)
 }
 
 /// A recording that may be that of a dead process.
