@@ -5,3 +5,4 @@ pub mod id;
 pub mod otlp;
 pub mod recording;
 pub mod span;
+mod sync;

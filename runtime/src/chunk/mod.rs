@@ -6,7 +6,9 @@
 //! the collector gives back and grows, and a chunk's sequence number changes before any of its words is used anew.
 
 mod drop_cause;
+pub(crate) mod generation;
 mod pool;
+mod progress;
 mod shared;
 mod shelf;
 mod space;
@@ -16,8 +18,9 @@ mod writer;
 
 pub use drop_cause::DropCause;
 pub(crate) use pool::{Pool, STEP_BLOCKS};
+pub(crate) use progress::{Progress, Seen};
 pub(crate) use shelf::{Hand, Links, Shelf, stock};
 pub(crate) use space::Space;
 #[cfg(unix)]
 pub(crate) use thread_id::forget as forget_thread_id;
-pub(crate) use writer::Writer;
+pub(crate) use writer::{Writer, end};

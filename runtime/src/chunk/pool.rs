@@ -7,7 +7,7 @@ mod chunks;
 mod closed;
 mod slots;
 mod table;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 pub(crate) use chunks::Head;
@@ -18,10 +18,10 @@ use super::shelf::Shelf;
 use super::space::Space;
 use super::stack::Stack;
 use crate::clock::Clock;
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 use stagetrace_wire::recording::layout::{BLOCK, MAGIC, SMALL_CHUNK, header};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::OnceLock;
 use std::thread::Thread;
 
 /// Blocks by which a pool grows: 1 MiB.
@@ -72,19 +72,19 @@ impl Pool {
             low,
             blocks: AtomicUsize::new(0),
             refused: AtomicBool::new(false),
-            small: Stack::new(),
-            large: Stack::new(),
+            small: Stack::new(AtomicU64::new(0)),
+            large: Stack::new(AtomicU64::new(0)),
             free_large: AtomicU32::new(0),
-            left: Stack::new(),
+            left: Stack::new(AtomicU64::new(0)),
             left_count: AtomicU32::new(0),
             split: AtomicU32::new(0),
             owned_large: AtomicU32::new(0),
             shared: Shared::new(),
-            slots: Shelf::new(),
+            slots: Shelf::new(AtomicU64::new(0)),
             waiting: AtomicU32::new(0),
             ended_in_place: AtomicU32::new(0),
             collector: OnceLock::new(),
-            table: Mutex::default(),
+            table: Mutex::new(table::Table::default()),
         };
         pool.grow()?;
         pool.write_identity(identity);

@@ -5,11 +5,11 @@
 
 use super::pool::Pool;
 use super::writer::Writer;
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, Ordering};
 use stagetrace_wire::recording::layout::{BLOCK, slot};
 use std::cell::Cell;
 use std::hint;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::TryLockError;
 
 /// How many there are at most.
 const CHUNKS: usize = 8;

@@ -25,16 +25,9 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
-    /// An empty shelf.
-    #[cfg(not(loom))]
-    pub(crate) const fn new() -> Shelf {
-        Shelf { head: AtomicU64::new(0) }
-    }
-
-    /// An empty shelf.
-    #[cfg(loom)]
-    pub(crate) fn new() -> Shelf {
-        Shelf { head: AtomicU64::new(0) }
+    /// An empty shelf; `head` is 0.
+    pub(crate) const fn new(head: AtomicU64) -> Shelf {
+        Shelf { head }
     }
 
     /// Forgets what is on it; nobody will find it again.
@@ -193,7 +186,7 @@ mod tests {
 
     fn stocked(count: u32) -> (Vector, Shelf) {
         let links = Vector((0..count).map(|_| AtomicU64::new(0)).collect());
-        let shelf = Shelf::new();
+        let shelf = Shelf::new(AtomicU64::new(0));
         stock(&links, &shelf, 0..count);
         (links, shelf)
     }

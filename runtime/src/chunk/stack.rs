@@ -1,8 +1,8 @@
 //! Free chunks.
 
 use super::space::Space;
+use crate::sync::{AtomicU64, Ordering};
 use stagetrace_wire::recording::layout::{SMALL_CHUNK, chunk};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A stack of free chunks by page number, linked through their heads. The tag keeps a chunk that left and came back
 /// from being mistaken for itself.
@@ -12,9 +12,9 @@ pub(super) struct Stack {
 }
 
 impl Stack {
-    /// An empty stack.
-    pub(super) const fn new() -> Stack {
-        Stack { head: AtomicU64::new(0) }
+    /// An empty stack; `head` is 0.
+    pub(super) const fn new(head: AtomicU64) -> Stack {
+        Stack { head }
     }
 
     /// Puts a chunk down.

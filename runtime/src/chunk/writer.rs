@@ -3,10 +3,13 @@
 use super::pool::{Head, Pool};
 use super::thread_id;
 use crate::clock::Clock;
+use crate::sync::{AtomicU64, Ordering};
 use stagetrace_wire::recording::layout::chunk;
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of a word: 8, but those of a model are larger.
+const WORD: usize = size_of::<AtomicU64>();
 
 /// Where a thread writes next. Belongs to one thread.
 #[derive(Debug)]
@@ -52,7 +55,8 @@ impl Writer {
     pub(crate) fn publish_to(&self, end: *const AtomicU64) {
         debug_assert_eq!(end, self.cursor.get());
         let head = self.head.get();
-        let tail = (end as usize).wrapping_sub(head as usize);
+        let bytes = (end as usize).wrapping_sub(head as usize);
+        let tail = if WORD == 8 { bytes } else { bytes / WORD * 8 };
         // SAFETY: something was reserved, so there is a chunk, whose head is valid for the life of the process.
         unsafe { &*head.add(chunk::TAIL) }.store(tail as u64, Ordering::Release);
     }
@@ -62,7 +66,7 @@ impl Writer {
     pub(crate) fn reserve(&self, words: usize) -> Option<Reserved> {
         let cursor = self.cursor.get();
         let room = (self.limit.get() as usize).wrapping_sub(cursor as usize);
-        if words * 8 > room {
+        if words * WORD > room {
             return None;
         }
         self.cursor.set(cursor.wrapping_add(words));
@@ -71,7 +75,7 @@ impl Writer {
 
     /// Whether there is room for `words` in the current chunk.
     pub(crate) fn has_room(&self, words: usize) -> bool {
-        (self.limit.get() as usize).wrapping_sub(self.cursor.get() as usize) >= words * 8
+        (self.limit.get() as usize).wrapping_sub(self.cursor.get() as usize) >= words * WORD
     }
 
     /// Exchanges places with another writer.
@@ -110,7 +114,7 @@ impl Writer {
         let tail = words[chunk::TAIL].load(Ordering::Relaxed) as usize;
         let range = words.as_ptr_range();
         self.head.set(range.start);
-        self.cursor.set(range.start.wrapping_byte_add(tail));
+        self.cursor.set(range.start.wrapping_add(tail / 8));
         self.limit.set(range.end);
         let is_counter = pool.clock() == Clock::Counter;
         self.fast_limit.set(if is_counter { range.end } else { ptr::null() });
@@ -148,6 +152,12 @@ impl Writer {
         // SAFETY: a chunk's head is valid for the life of the process, and atomic.
         unsafe { head.cast::<Head>().as_ref() }
     }
+}
+
+/// Ends the span whose end word this is. All that belongs to the end is stored before: whoever sees the end sees it.
+#[inline(always)]
+pub(crate) fn end(word: &AtomicU64, ticks: u64) {
+    word.store(ticks, Ordering::Release);
 }
 
 impl Reserved {

@@ -9,9 +9,9 @@ use super::details::{Details, Pin, Taken};
 use super::handed::{Handed, IN_SLAB, Place};
 use super::line::Line;
 use super::view::{Record, SpanView};
-use crate::chunk::{Hand, Pool};
+use crate::chunk::{Hand, Pool, Progress, Seen, generation};
 use crate::config::SpanLimits;
-use crate::record::{register, slab as slabs};
+use crate::record::register;
 use crate::stage::Site;
 use stagetrace_wire::id::{SpanId, TraceId};
 use stagetrace_wire::recording::layout::{BLOCK, SMALL_CHUNK, chunk, slab, slot};
@@ -57,10 +57,7 @@ fn goes_on_in_slab(record: &[AtomicU64]) -> bool {
 /// What is known of one chunk.
 #[derive(Clone, Debug, Default)]
 struct Chunk {
-    /// Bytes that were looked at.
-    cursor: usize,
-    /// Offsets of records that were open, in bytes.
-    open: Vec<u32>,
+    progress: Progress,
     /// Spans that have ended and are not yet safe.
     unsafe_spans: u32,
     /// Spans not yet exported of which it holds details. A difference while the chunk is looked at.
@@ -146,54 +143,23 @@ impl Sweep {
 
     /// Looks at what is new in a chunk, and at what was open.
     fn look(&mut self, page: usize, words: &[AtomicU64], out: &mut Out<'_>) -> usize {
-        // In this order: once a chunk is full its tail stands.
-        let state = words[chunk::STATE].load(Ordering::Acquire);
-        if state == chunk::FREE {
-            return 0;
-        }
-        let tail = words[chunk::TAIL].load(Ordering::Acquire) as usize;
         let epoch = self.chunks[page].epoch;
         let mut known = std::mem::replace(&mut self.chunks[page], Chunk::of(epoch));
-        known.cursor = known.cursor.max(chunk::HEAD);
         let place = |offset: usize| Place { page: page as u32, offset: offset as u32 };
-        let mut news = 0;
-        known.open.retain(|&offset| {
-            let record = &words[offset as usize / 8..];
-            let open = record[slot::END].load(Ordering::Acquire) == 0;
-            if !open {
-                news += 1;
-                if !goes_on_in_slab(record) {
-                    known.unsafe_spans += 1;
-                    self.take(record, place(offset as usize), out);
-                }
-            }
-            open
-        });
-        while known.cursor < tail {
-            let offset = known.cursor;
-            let record = &words[offset / 8..tail / 8];
-            let meta = record[slot::META].load(Ordering::Relaxed);
-            let size = (meta >> 32) as u16 as usize * 8;
-            if size == 0 || offset + size > tail {
-                // Published whole by its owner; anything else would be a bug, which must not loop.
-                debug_assert!(false, "a record of {size} bytes at {offset} of {tail}");
-                known.cursor = tail;
-                break;
-            }
-            known.cursor += size;
-            news += 1;
-            if (meta >> 56) as u8 & slot::SIDE != 0 {
-                let pin = Pin { page: page as u32, epoch: known.epoch };
-                if self.details.add(record, size / 8, pin, self.count) {
-                    known.wanted += 1;
-                }
-            } else if record[slot::END].load(Ordering::Acquire) == 0 {
-                known.open.push(offset as u32);
-            } else if !goes_on_in_slab(record) {
+        let news = known.progress.look(words, |seen, offset, record| match seen {
+            Seen::Ended if goes_on_in_slab(record) => {}
+            Seen::Ended => {
                 known.unsafe_spans += 1;
                 self.take(record, place(offset), out);
             }
-        }
+            Seen::Side => {
+                let size = (record[slot::META].load(Ordering::Relaxed) >> 32) as u16 as usize;
+                let pin = Pin { page: page as u32, epoch: known.epoch };
+                if self.details.add(record, size, pin, self.count) {
+                    known.wanted += 1;
+                }
+            }
+        });
         // `take` counts down what was discarded, in the place that was put aside.
         known.unsafe_spans -= std::mem::take(&mut self.chunks[page].unsafe_spans);
         known.wanted += self.chunks[page].wanted;
@@ -324,11 +290,7 @@ impl Sweep {
         }
         for number in self.slab_slots() {
             let words = self.pool.slot(number);
-            let used = words[slab::GENERATION].load(Ordering::Acquire).is_multiple_of(2);
-            let ended = used && words[slot::END].load(Ordering::Acquire) != 0;
-            if ended
-                && words[slot::LIFE].fetch_or(slot::TAKEN, Ordering::Relaxed) & slot::TAKEN == 0
-            {
+            if generation::take_ended(words) {
                 let word = |at: usize| words[at].load(Ordering::Relaxed);
                 let size = ((word(slot::META) >> 32) as u16 as usize).clamp(8, slab::WORDS - 1);
                 let copy: Vec<u64> =
@@ -371,7 +333,7 @@ impl Sweep {
             }
         }
         for number in self.handed.slots.drain(..) {
-            slabs::release(self.pool.slot(number));
+            generation::release(self.pool.slot(number));
             self.freed.give(self.pool, self.pool.slots(), number);
         }
         self.freed.empty(self.pool, self.pool.slots());
@@ -392,9 +354,7 @@ impl Sweep {
                 else {
                     continue;
                 };
-                let full = words[chunk::STATE].load(Ordering::Acquire) == chunk::FULL;
-                let read = known.cursor as u64 == words[chunk::TAIL].load(Ordering::Acquire);
-                let done = full && read && known.open.is_empty() && known.unsafe_spans == 0;
+                let done = known.unsafe_spans == 0 && known.progress.is_done(words);
                 // Details of spans that are not exported stay where a kill leaves them, in a quarter of the room.
                 if done && known.wanted > 0 && held + size <= most {
                     held += size;
@@ -431,7 +391,7 @@ impl Sweep {
             let (block, at) = (page / PAGES, page % PAGES * (SMALL_CHUNK / 8));
             self.pool.block(block)[at + chunk::STATE].load(Ordering::Acquire) == chunk::FREE
         };
-        let used = |(page, chunk): (usize, &Chunk)| chunk.cursor > 0 && !is_free(page);
+        let used = |(page, chunk): (usize, &Chunk)| chunk.progress.has_begun() && !is_free(page);
         self.open() == 0 && !self.chunks.iter().enumerate().any(used)
     }
 
@@ -442,12 +402,8 @@ impl Sweep {
 
     /// Spans that are open: in chunks as of the last walk, in slabs now.
     pub(crate) fn open(&self) -> u64 {
-        let in_chunks: usize = self.chunks.iter().map(|chunk| chunk.open.len()).sum();
-        let is_open = |number: &u32| {
-            let words = self.pool.slot(*number);
-            words[slab::GENERATION].load(Ordering::Acquire).is_multiple_of(2)
-                && words[slot::END].load(Ordering::Relaxed) == 0
-        };
+        let in_chunks: usize = self.chunks.iter().map(|chunk| chunk.progress.open()).sum();
+        let is_open = |number: &u32| generation::is_open(self.pool.slot(*number));
         (in_chunks + self.slab_slots().iter().filter(|number| is_open(number)).count()) as u64
     }
 

@@ -4,14 +4,15 @@
 //! trace. Its number stands in the slots of all spans below the root, which is how the collector adds up a breakdown.
 
 use super::context::State;
+use super::rights::{Ending, Handles, Opened};
 use super::{Position, local};
 use crate::chunk::{Hand, Links, Pool, Shelf, stock};
 use crate::request::{Outcome, Remote};
 use crate::stage::Site;
+use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, Mutex, Ordering};
 use stagetrace_wire::recording::layout::slot;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 /// Blocks that are allocated together.
 const GROUP: usize = 512;
@@ -19,11 +20,11 @@ const GROUP: usize = 512;
 const GROUPS: usize = (1 << 24) / GROUP - 1;
 
 static TABLE: [AtomicPtr<Block>; GROUPS] = [const { AtomicPtr::new(ptr::null_mut()) }; GROUPS];
-static SHELF: Shelf = Shelf::new();
+static SHELF: Shelf = Shelf::new(AtomicU64::new(0));
 /// How many groups there are.
 static GROWN: Mutex<usize> = Mutex::new(0);
 
-/// What a live request's handles share. Fixed at begin, but for the last four.
+/// What a live request's handles share. Fixed at begin, but for the last three.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Block {
@@ -31,14 +32,10 @@ pub(crate) struct Block {
     /// The root's span id; the link while the block is free.
     span: AtomicU64,
     state: AtomicU64,
-    pool: AtomicPtr<Pool>,
     carrier: AtomicPtr<Remote>,
-    /// The root's slab slot plus one; 0 if it is not recorded or has ended.
-    slot: AtomicU32,
-    handles: AtomicU32,
+    ending: Ending<Pool>,
+    handles: Handles,
     last_stage: AtomicU32,
-    worst: AtomicU8,
-    finished: AtomicU8,
 }
 
 const _: () = assert!(size_of::<Block>() == 64);
@@ -121,7 +118,7 @@ pub(crate) fn survey() -> (u8, usize) {
         }
         // SAFETY: a group has `GROUP` blocks and is never freed.
         let blocks = unsafe { std::slice::from_raw_parts(first, GROUP) };
-        for block in blocks.iter().filter(|block| block.handles.load(Ordering::Acquire) > 0) {
+        for block in blocks.iter().filter(|block| block.handles.any()) {
             found.0 = block.state().level().max(found.0);
             found.1 += 1;
         }
@@ -151,7 +148,7 @@ pub(crate) fn note_outcome(root: u64, trace: [u64; 2], outcome: Outcome) {
         && let Some(block) = of_root(root)
         && block.is_of(trace)
     {
-        block.worst.fetch_max(outcome as u8, Ordering::Relaxed);
+        block.ending.note(outcome as u8);
     }
 }
 
@@ -161,13 +158,10 @@ impl Block {
             trace: [AtomicU64::new(0), AtomicU64::new(0)],
             span: AtomicU64::new(0),
             state: AtomicU64::new(0),
-            pool: AtomicPtr::new(ptr::null_mut()),
             carrier: AtomicPtr::new(ptr::null_mut()),
-            slot: AtomicU32::new(0),
-            handles: AtomicU32::new(0),
+            ending: Ending::none(),
+            handles: Handles::none(),
             last_stage: AtomicU32::new(0),
-            worst: AtomicU8::new(0),
-            finished: AtomicU8::new(0),
         }
     }
 
@@ -178,14 +172,11 @@ impl Block {
         store(&self.trace[1], position.trace[1]);
         store(&self.span, position.span);
         store(&self.state, position.state.to_word());
-        self.pool.store(ptr::null_mut(), Ordering::Relaxed);
         let carrier = carrier.map_or(ptr::null_mut(), Box::into_raw);
         self.carrier.store(carrier, Ordering::Relaxed);
-        self.slot.store(0, Ordering::Relaxed);
         self.last_stage.store(0, Ordering::Relaxed);
-        self.worst.store(0, Ordering::Relaxed);
-        self.finished.store(0, Ordering::Relaxed);
-        self.handles.store(1, Ordering::Release);
+        self.ending.reset();
+        self.handles.first();
     }
 
     /// Where the root is.
@@ -222,48 +213,32 @@ impl Block {
 
     /// The worst outcome that its stages reported.
     pub(crate) fn worst(&self) -> Outcome {
-        Outcome::from_u8(self.worst.load(Ordering::Relaxed))
+        Outcome::from_u8(self.ending.worst())
     }
 
     /// Says where the root's slot is. Gives it back if the root was finished before: then the caller ends it.
-    pub(crate) fn open(&self, pool: &'static Pool, number: u32) -> Option<(&'static Pool, u32)> {
-        self.pool.store(ptr::from_ref(pool).cast_mut(), Ordering::Relaxed);
-        // In one order with `finish`: of the two, one sees what the other has stored.
-        self.slot.store(number + 1, Ordering::SeqCst);
-        if self.finished.load(Ordering::SeqCst) == 0 { None } else { self.take_slot() }
-    }
-
-    /// Takes the right to end the span in the root's slot.
-    fn take_slot(&self) -> Option<(&'static Pool, u32)> {
-        let number = self.slot.swap(0, Ordering::SeqCst).checked_sub(1)?;
-        // SAFETY: set before the slot, from a reference that lives as long as the process.
-        Some((unsafe { self.pool.load(Ordering::Relaxed).as_ref() }?, number))
+    pub(crate) fn open(&self, pool: &'static Pool, number: u32) -> Option<Opened<Pool>> {
+        self.ending.open(pool, number)
     }
 
     /// The root's slot while it is open.
-    pub(crate) fn slot(&self) -> Option<(&'static Pool, u32)> {
-        let number = self.slot.load(Ordering::Acquire).checked_sub(1)?;
-        // SAFETY: set beside the slot, from a reference that lives as long as the process.
-        Some((unsafe { self.pool.load(Ordering::Relaxed).as_ref() }?, number))
+    pub(crate) fn slot(&self) -> Option<Opened<Pool>> {
+        self.ending.slot()
     }
 
     /// Takes the right to end the root, which one caller gets: its slot, or `None` within if it is not recorded.
-    pub(crate) fn finish(&self) -> Option<Option<(&'static Pool, u32)>> {
-        let is_first = self.finished.swap(1, Ordering::SeqCst) == 0;
-        is_first.then(|| self.take_slot())
+    pub(crate) fn finish(&self) -> Option<Option<Opened<Pool>>> {
+        self.ending.finish()
     }
 
     /// Adds a handle.
     pub(crate) fn share(&self) {
-        if self.handles.fetch_add(1, Ordering::Relaxed) > u32::MAX / 2 {
-            // Two thousand million forgotten clones: as with `Arc`, better to stop than to wrap.
-            std::process::abort();
-        }
+        self.handles.share();
     }
 
     /// Gives back a handle. Whether it was the last; then the caller ends the root and calls [`Block::free`].
     pub(crate) fn unshare(&self) -> bool {
-        self.handles.fetch_sub(1, Ordering::AcqRel) == 1
+        self.handles.unshare()
     }
 
     /// Gives the block back. Nobody has a handle any more.

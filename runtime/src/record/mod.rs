@@ -24,6 +24,7 @@ mod next;
 mod propagation;
 pub(crate) mod recorder;
 pub(crate) mod register;
+mod rights;
 pub(crate) mod root;
 pub(crate) mod side;
 pub(crate) mod slab;

@@ -13,12 +13,12 @@ use super::register::register;
 use super::side::{self, Owner};
 use super::tuples::Attributes;
 use super::write::SlotRef;
-use crate::chunk::{DropCause, Pool, Writer};
+use crate::chunk::{DropCause, Pool, Writer, generation};
 use crate::request::{Judged, Outcome};
 use crate::stage::Site;
 use stagetrace_wire::recording::layout::{slab, slot};
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Words of attributes in a slot, the tags' included.
 const ROOM: usize = slab::WORDS - slab::ATTRIBUTES;
@@ -56,8 +56,7 @@ impl SlabSpan {
         {
             meta |= u64::from(slot::MISPLACED) << 56;
         }
-        // A reader that still copies the slot's last span must see the odd generation.
-        fence(Ordering::Release);
+        generation::before_writing();
         let store = |word: usize, value: u64| span.words[word].store(value, Ordering::Relaxed);
         store(slot::END, 0);
         store(slot::SPAN, local.next_id());
@@ -112,8 +111,7 @@ impl SlabSpan {
     /// Lets readers see the span.
     #[inline]
     pub(crate) fn publish(&self) {
-        let generation = &self.words[slab::GENERATION];
-        generation.store((generation.load(Ordering::Relaxed) + 1) & !1, Ordering::Release);
+        generation::publish(self.words);
     }
 
     /// The span's slot.
@@ -232,7 +230,7 @@ impl SlabSpan {
                 }
             };
         if copied {
-            release(self.words);
+            generation::release(self.words);
             local.slots.give(self.pool, self.pool.slots(), self.number);
             local.keep_nothing_after_exit(self.pool);
         } else {
@@ -257,8 +255,7 @@ impl SlabSpan {
     #[cold]
     #[inline(never)]
     fn end_in_place(&self, life: u64, ticks: u64) {
-        self.words[slot::LIFE].store(life, Ordering::Relaxed);
-        self.words[slot::END].store(ticks, Ordering::Release);
+        generation::end_in_place(self.words, life, ticks);
         self.pool.note_ended_in_place();
     }
 
@@ -279,14 +276,4 @@ fn take_after_growth(local: &Local, pool: &'static Pool) -> Option<u32> {
         pool.count_dropped(DropCause::SlabFull);
     }
     taken
-}
-
-/// Makes a slot unreadable before it is given back.
-#[inline]
-pub(crate) fn release(words: &[AtomicU64]) {
-    let generation = &words[slab::GENERATION];
-    // Odd, and another than before, even if the span was never published.
-    generation.store((generation.load(Ordering::Relaxed) + 2) | 1, Ordering::Release);
-    // What is written into the free slot, its link first of all, must not be seen before that.
-    fence(Ordering::Release);
 }

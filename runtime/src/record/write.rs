@@ -9,7 +9,7 @@ use super::register::register;
 use super::side::{self, Owner};
 use super::tuples::Attributes;
 use super::{Context, Position};
-use crate::chunk::{DropCause, Writer};
+use crate::chunk::{self, DropCause, Writer};
 use crate::request::{Judged, Outcome};
 use crate::stage::{Site, shape};
 use stagetrace_wire::recording::layout::slot;
@@ -98,7 +98,7 @@ impl SlotRef {
     /// Ends the span. Nothing of it may be touched afterwards.
     #[inline(always)]
     pub(crate) fn end(self, ticks: u64) {
-        self.word(slot::END).store(ticks, Ordering::Release);
+        chunk::end(self.word(slot::END), ticks);
     }
 }
 

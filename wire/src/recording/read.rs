@@ -19,7 +19,8 @@ use super::layout::{BLOCK, MAGIC, header};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use words::{View, Words};
+use view::View;
+use words::Words;
 
 mod clock;
 mod damage;
@@ -31,6 +32,7 @@ mod record;
 mod snapshot;
 mod span;
 mod table;
+mod view;
 mod walk;
 mod words;
 

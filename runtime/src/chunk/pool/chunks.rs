@@ -9,8 +9,8 @@
 //! - The last blocks are kept for the [shared](super::Shared) chunks of those who got none.
 
 use super::{Pool, SMALL_PER_BLOCK};
+use crate::sync::{AtomicU64, Ordering, fence};
 use stagetrace_wire::recording::layout::{BLOCK, SMALL_CHUNK, chunk};
-use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Pages of full chunks that wake the collector: eight large chunks.
 const WAKE_AT: u32 = 8 * SMALL_PER_BLOCK as u32;
@@ -164,9 +164,10 @@ impl Pool {
         word(chunk::TAIL).store(chunk::HEAD as u64, Ordering::Relaxed);
         word(chunk::ACKNOWLEDGED).store(chunk::HEAD as u64, Ordering::Relaxed);
         word(chunk::STATE).store(chunk::FREE, Ordering::Relaxed);
-        // A page that was the middle of a chunk has anything here. Even, and not what it was.
+        // A page that was the middle of a chunk has anything here. Even, and not what it was. Whoever sees the new number
+        // sees the new tail: with the old one it would read what lay here before as records.
         let sequence = word(chunk::SEQUENCE).load(Ordering::Relaxed);
-        word(chunk::SEQUENCE).store(sequence.wrapping_add(2) & !1, Ordering::Relaxed);
+        word(chunk::SEQUENCE).store(sequence.wrapping_add(2) & !1, Ordering::Release);
         let kind = u64::from(chunk::RECORDS) | (size as u64) << 32;
         word(chunk::KIND).store(kind, Ordering::Release);
     }
@@ -180,7 +181,7 @@ impl Pool {
 
     fn page_of(&self, words: &[AtomicU64]) -> usize {
         let start = self.space.word(0) as *const AtomicU64 as usize;
-        (words.as_ptr() as usize - start) / SMALL_CHUNK
+        (words.as_ptr() as usize - start) / (SMALL_CHUNK / 8 * size_of::<AtomicU64>())
     }
 }
 

@@ -1,8 +1,8 @@
 //! What is left of a recording after its process.
 
 use super::Pool;
+use crate::sync::{AtomicU64, Ordering};
 use stagetrace_wire::recording::layout::{chunk, header, slab, slot};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Pool {
     /// The header, the stage table and what holds spans that stay, as bytes: the small recording that is left after the

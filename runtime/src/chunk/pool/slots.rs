@@ -2,8 +2,8 @@
 
 use super::super::shelf::{self, Links, Shelf};
 use super::{Pool, SMALL_PER_BLOCK};
+use crate::sync::{AtomicU64, Ordering};
 use stagetrace_wire::recording::layout::{BLOCK, chunk, slab};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 impl Pool {
     /// The shelf of free slab slots.

@@ -1,9 +1,9 @@
 //! The stage table: blocks of entries that explain numbers to readers.
 
 use super::{Pool, SMALL_PER_BLOCK};
+use crate::sync::Ordering;
 use stagetrace_wire::recording::layout::{BLOCK, chunk};
 use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 
 /// Where the stage table goes on.
 #[derive(Debug, Default)]

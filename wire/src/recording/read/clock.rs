@@ -1,6 +1,6 @@
 //! The recording's log of anchors, and the clocks of this machine.
 
-use super::words::View;
+use super::view::View;
 use crate::recording::layout::header;
 use crate::recording::time::{Anchor, Reading, Timeline};
 use std::time::{SystemTime, UNIX_EPOCH};

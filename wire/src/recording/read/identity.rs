@@ -1,6 +1,6 @@
 //! Who wrote a recording: the JSON object in its header.
 
-use super::words::View;
+use super::view::View;
 use crate::id::RunId;
 use crate::recording::layout::header;
 use crate::span::{Resource, Scope, Value};

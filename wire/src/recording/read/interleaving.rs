@@ -7,7 +7,7 @@ use super::Snapshot;
 use super::damage::Damage;
 use super::span::RecordedSpan;
 use crate::recording::layout::{BLOCK, MAGIC, chunk, header, side, slab, slot};
-use crate::recording::read::words::View;
+use crate::recording::read::view::View;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,8 +1,8 @@
 //! The stage table: what the numbers of sites mean, and which stages the program can record.
 
 use super::damage::Damage;
+use super::view::View;
 use super::walk::{Kind, heads};
-use super::words::View;
 use crate::recording::layout::{BLOCK, chunk};
 use crate::span::SpanKind;
 use serde_json::Value as Json;

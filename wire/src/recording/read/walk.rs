@@ -5,7 +5,7 @@
 //! that is found is followed beyond the chunk it stands in.
 
 use super::damage::Damage;
-use super::words::View;
+use super::view::View;
 use crate::recording::layout::{BLOCK, SMALL_CHUNK, chunk, slab, slot};
 use std::ops::Range;
 

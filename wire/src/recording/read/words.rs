@@ -1,14 +1,14 @@
 //! The words of a recording, wherever they lie: in a mapping that its writer changes meanwhile, or
 //! in memory of our own.
 //!
-//! All access is by relaxed atomic loads, the only ones that are allowed on memory mapped for
-//! reading; what must be ordered is ordered by fences.
+//! How they are read, [`View`] says.
 
+use super::view::View;
 use crate::recording::layout::{BLOCK, MAX_BLOCKS, header};
+use crate::sync::AtomicU64;
 use memmap2::{MmapOptions, MmapRaw};
 use std::fs::File;
 use std::io::{self, Read};
-use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Bytes of a recording at most.
 const MAX_BYTES: u64 = (MAX_BLOCKS as u64 + 1) * BLOCK as u64;
@@ -91,65 +91,4 @@ fn append_from(file: &File, len: u64, words: &mut Vec<AtomicU64>) -> io::Result<
 fn append(words: &mut Vec<AtomicU64>, bytes: &[u8]) {
     let (whole, _) = bytes.as_chunks();
     words.extend(whole.iter().map(|word| AtomicU64::new(u64::from_ne_bytes(*word))));
-}
-
-/// The words of a recording. Those that are not there read as 0.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct View<'a>(&'a [AtomicU64]);
-
-impl<'a> View<'a> {
-    /// These words.
-    pub(super) fn of(words: &'a [AtomicU64]) -> View<'a> {
-        View(words)
-    }
-
-    /// How many words there are.
-    pub(super) fn len(self) -> usize {
-        self.0.len()
-    }
-
-    /// A word.
-    pub(super) fn load(self, at: usize) -> u64 {
-        #[cfg(test)]
-        super::interleaving::step();
-        self.0.get(at).map_or(0, |word| word.load(Ordering::Relaxed))
-    }
-
-    /// A word that was published: all loads after this one see what its writer stored before it.
-    pub(super) fn load_first(self, at: usize) -> u64 {
-        let value = self.load(at);
-        fence(Ordering::Acquire);
-        value
-    }
-
-    /// A word that its writer changes before it changes what the word guards: if this gives the
-    /// value that it had before, nothing that was loaded in between was new.
-    pub(super) fn load_last(self, at: usize) -> u64 {
-        fence(Ordering::Acquire);
-        self.load(at)
-    }
-
-    /// Copies the words of a range to the end of `out`, as far as they are there.
-    pub(super) fn copy(self, range: std::ops::Range<usize>, out: &mut Vec<u64>) {
-        out.extend((range.start..range.end.min(self.len())).map(|at| self.load(at)));
-    }
-
-    /// The bytes that begin with a word, as far as they are there.
-    pub(super) fn bytes(self, from: usize, len: usize) -> Vec<u8> {
-        let mut words = Vec::new();
-        self.copy(from..from.saturating_add(len.div_ceil(8)), &mut words);
-        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        bytes.truncate(len);
-        bytes
-    }
-
-    /// Blocks in use, the header's and a torn last one included: as the header says, or as many as
-    /// there are if that cannot be.
-    pub(super) fn blocks(self) -> usize {
-        let there = self.len().div_ceil(BLOCK / 8);
-        match usize::try_from(self.load_first(header::BLOCKS)) {
-            Ok(told) if (1..=there).contains(&told) => told,
-            _ => there,
-        }
-    }
 }
