@@ -80,8 +80,7 @@ impl SlabSpan {
             local.slots.take(pool, pool.slots())
         })?;
         let span = SlabSpan::of(pool, number);
-        // As in `begin`.
-        fence(Ordering::Release);
+        generation::before_writing();
         for (to, from) in span.words.iter().zip((0..slot::WORDS).map(|at| from.word(at))) {
             to.store(from.load(Ordering::Relaxed), Ordering::Relaxed);
         }

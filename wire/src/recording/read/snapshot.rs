@@ -57,7 +57,7 @@ impl Snapshot {
         if is_live && found.lacks_moved() {
             slabs(words, &mut Damage::default(), |span| found.add_span(span));
         }
-        damage.records = found.senseless;
+        damage.records += found.senseless;
         if is_live && found.lacks_details() {
             // A span may have details behind tails that were read before it was.
             chunks(words, &mut Damage::default(), |place, record| found.add_detail(place, record));

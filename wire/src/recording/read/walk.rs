@@ -9,8 +9,8 @@ use super::view::View;
 use crate::recording::layout::{BLOCK, SMALL_CHUNK, chunk, slab, slot};
 use std::ops::Range;
 
-/// How often a chunk or slot that changes while it is read is tried again.
-const ATTEMPTS: u32 = 4;
+/// How often a chunk or slot that changes while it is read is tried. A model need not explore the same again.
+const ATTEMPTS: u32 = if cfg!(loom) { 1 } else { 4 };
 
 /// Where a record stands, and when: a place is used anew with another sequence number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -89,26 +89,38 @@ pub(super) fn slabs(words: View<'_>, damage: &mut Damage, mut with: impl FnMut(&
                 break;
             }
             match (0..ATTEMPTS).find_map(|_| copy_slot(words, at, &mut copy)) {
-                Some(true) => with(&copy),
-                Some(false) => {}
+                Some(Slot::Span) => with(&copy),
+                Some(Slot::Empty) => {}
+                Some(Slot::Senseless) => damage.records += 1,
                 None => damage.busy += 1,
             }
         }
     }
 }
 
-/// Copies a slot. `Some(false)` if it holds no span, `None` if it changed meanwhile.
-fn copy_slot(words: View<'_>, at: usize, copy: &mut Vec<u64>) -> Option<bool> {
+/// What a slab slot holds.
+#[derive(Clone, Copy)]
+enum Slot {
+    Span,
+    Empty,
+    /// A size that no span has there.
+    Senseless,
+}
+
+/// Copies a slot. `None` if it changed meanwhile.
+fn copy_slot(words: View<'_>, at: usize, copy: &mut Vec<u64>) -> Option<Slot> {
     let generation = words.load_first(at + slab::GENERATION);
     if !generation.is_multiple_of(2) || words.load(at + slot::BEGIN) == 0 {
-        return Some(false);
+        return Some(Slot::Empty);
     }
     copy.clear();
     copy_span(words, at..at + slot::WORDS, copy);
     words.copy(at + slab::ATTRIBUTES..at + slab::WORDS, copy);
-    let used = size_in(copy[slot::META]).clamp(slot::WORDS, slab::WORDS - 1);
+    let used = size_in(copy[slot::META]);
     copy.truncate(used);
-    (words.load_last(at + slab::GENERATION) == generation).then_some(true)
+    let is_sound = (slot::WORDS..slab::WORDS).contains(&used);
+    let found = if is_sound { Slot::Span } else { Slot::Senseless };
+    (words.load_last(at + slab::GENERATION) == generation).then_some(found)
 }
 
 /// Hands over every record of every chunk, with its place.
