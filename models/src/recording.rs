@@ -11,7 +11,7 @@ mod view;
 mod walk;
 
 use crate::sync::AtomicU64;
-pub(crate) use damage::Damage;
+use damage::Damage;
 use view::View;
 
 /// What a reader found.
@@ -19,6 +19,13 @@ use view::View;
 pub(crate) struct Found {
     pub(crate) spans: Vec<Vec<u64>>,
     pub(crate) damage: Damage,
+}
+
+impl Found {
+    /// Whether all that was found made sense. That something changed meanwhile does.
+    pub(crate) fn is_sound(&self) -> bool {
+        Damage { busy: 0, ..self.damage }.is_none()
+    }
 }
 
 /// Reads the slots of all slabs.

@@ -32,7 +32,7 @@ fn another_process_reads_a_span_whole_or_not_at_all() {
         });
         let found = recording::chunks(pool.space().words());
         assert!([vec![], vec![1], vec![1, 2]].contains(&numbers(&found.spans)));
-        assert_eq!(found.damage, recording::Damage::default());
+        assert!(found.is_sound(), "{found:?}");
         thread.join().unwrap();
     });
 }

@@ -1,6 +1,6 @@
 //! A chunk that is used anew is never read as a mixture of its uses.
 
-use super::support::{Memory, begin, end_span, explore, numbers, put};
+use super::support::{Memory, begin, end_span, explore, explore_up_to, numbers, put};
 use crate::chunk::{Pool, Writer};
 use crate::recording;
 use crate::recording::layout::{SMALL_CHUNK, chunk, slot};
@@ -27,7 +27,7 @@ fn check(pool: &Pool) {
     let found = recording::chunks(pool.space().words());
     let numbers = numbers(&found.spans);
     assert!([vec![], vec![1], vec![2]].contains(&numbers), "{numbers:?}");
-    assert_eq!(found.damage.chunks + found.damage.heads, 0, "{:?}", found.damage);
+    assert!(found.is_sound(), "{found:?}");
 }
 
 #[test]
@@ -65,7 +65,8 @@ fn a_reader_finds_the_spans_of_one_use_though_another_thread_takes_the_chunk() {
 
 #[test]
 fn a_large_chunk_that_is_split_into_small_ones_is_read_as_one_or_the_other() {
-    explore(|| {
+    // Once the reader is interrupted; each word that it then reads may be old or new.
+    explore_up_to(1, || {
         let memory = Memory::new(3);
         let pool = memory.pool();
         // A span stands where the head of the second small chunk comes to be, behind one that is not looked at.
@@ -81,7 +82,7 @@ fn a_large_chunk_that_is_split_into_small_ones_is_read_as_one_or_the_other() {
         let found = recording::chunks(pool.space().words());
         let numbers = numbers(&found.spans);
         assert!([vec![], vec![1, 1]].contains(&numbers), "{numbers:?}");
-        assert_eq!(found.damage.chunks + found.damage.heads, 0, "{:?}", found.damage);
+        assert!(found.is_sound(), "{found:?}");
         thread.join().unwrap();
     });
 }

@@ -9,8 +9,13 @@ use std::slice;
 
 /// Runs every interleaving with at most two preemptions, or `LOOM_MAX_PREEMPTIONS`.
 pub(super) fn explore(model: impl Fn() + Sync + Send + 'static) {
+    explore_up_to(2, model);
+}
+
+/// The same with another number of preemptions, for a model whose loads may give many values.
+pub(super) fn explore_up_to(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
     builder.max_branches = 50_000;
     builder.check(model);
 }
