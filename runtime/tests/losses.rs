@@ -85,6 +85,10 @@ fn exporters_are_told_of_every_loss() {
     assert_eq!(bad.reported("stagetrace.failed"), failed());
     assert_eq!(good.reported("stagetrace.failed"), 0);
 
+    // A flush says what was lost since the one before.
+    let error = stagetrace::flush(Duration::from_secs(20)).expect_err("an exporter lost spans");
+    assert!(error.to_string().starts_with("bad: lost 100 spans"), "{error}");
+
     // Of the pool: all are told.
     wait_until(|| {
         (0..50_000).for_each(|_| step());

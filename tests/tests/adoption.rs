@@ -40,7 +40,7 @@ fn is_adopted(ended: &Ended, run: &Path) -> bool {
 fn the_next_process_brings_back_what_a_dead_one_left() {
     let ended = ended(PROGRAM, "abort");
     let run = ended.run_dir();
-    let adopted = until(Duration::from_secs(20), || {
+    let adopted = until(Duration::from_secs(60), || {
         // Several at once, of which one does it.
         next_processes(ended.dir.path(), 4);
         is_adopted(&ended, &run)
@@ -71,7 +71,7 @@ fn a_recording_in_shared_memory_is_linked_from_the_run_and_goes_when_it_is_broug
     let target = fs::read_link(file(&run, "recording").unwrap()).expect("a link");
     assert!(target.starts_with("/dev/shm") && target.exists(), "{}", target.display());
     let ended = waiting.end("-KILL");
-    let adopted = until(Duration::from_secs(20), || {
+    let adopted = until(Duration::from_secs(60), || {
         next_processes(ended.dir.path(), 1);
         is_adopted(&ended, &run)
     });

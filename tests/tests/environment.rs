@@ -79,14 +79,20 @@ fn gave_up() -> bool {
     stagetrace::stats().is_some_and(|stats| stats.sinks[0].failed > 0)
 }
 
+/// Records a little, and says whether it waits because it cannot be written. What was recorded before was given up.
+fn cannot_write() -> bool {
+    job();
+    let stats = stagetrace::status().stats;
+    stats.is_some_and(|stats| stats.sinks[0].failing.is_some() && stats.sinks[0].queued > 0)
+}
+
 /// Records more than the disk takes, then, when there is room again, something that arrives.
 fn assert_survives_a_full_disk(make_room: impl FnOnce()) {
     // Little memory, so that the recording cannot keep for long what cannot be written.
     let trace = start_with(|config| config.mapping(Mapping::Memory).memory_limit(2 << 20));
     let full = until(Duration::from_secs(50), gave_up);
     assert!(full, "the disk never was full: {:?}", stagetrace::stats());
-    // What was given up has gone; there must be something that still cannot be written.
-    job();
+    assert!(until(Duration::from_secs(20), cannot_write), "there is room without end");
     let error = stagetrace::flush(Duration::from_secs(10)).expect_err("a flush says so");
     assert!(error.to_string().contains("cannot write"), "{error}");
     let status = stagetrace::status().stats.unwrap().sinks.remove(0);
@@ -111,10 +117,11 @@ fn assert_survives_a_full_disk(make_room: impl FnOnce()) {
 #[test]
 fn a_full_disk_warns_once_and_counts_and_later_spans_arrive_when_there_is_room_again() {
     let setup = r#"
-        mount -t tmpfs -o size=1m tmpfs "$1"
-        dd if=/dev/zero of="$1/filler" bs=1024 count=800 2>/dev/null"#;
+        mount -t tmpfs -o size=32m tmpfs "$1"
+        dd if=/dev/zero of="$1/filler" bs=1024 count=32544 2>/dev/null"#;
     let Some(setup) = with_mounts(setup) else { return };
     let ran = alone(|| {
+        // Afterwards there is room for all that the recording kept meanwhile, which takes several times as much in lines.
         let filler = trace_dir().join("filler");
         assert_survives_a_full_disk(|| fs::remove_file(filler).unwrap());
     })
@@ -133,6 +140,7 @@ fn a_file_that_may_not_grow_warns_once_and_counts() {
         flushed();
         let full = until(Duration::from_secs(50), gave_up);
         assert!(full, "the file never was full");
+        assert!(until(Duration::from_secs(20), cannot_write), "there is room without end");
         let error = trace.shutdown(Duration::from_secs(10)).expect_err("it says so");
         assert!(error.to_string().contains("File too large"), "{error}");
     })

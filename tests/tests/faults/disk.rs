@@ -93,17 +93,20 @@ fn a_recording_on_a_disk_that_fills_up_stays_as_large_as_it_is_and_grows_later()
     let ran = alone(|| {
         let _trace = start_with(|config| config.jsonl(false));
         let filler = trace_dir().join("filler");
+        // With what the collector keeps ahead of need.
+        let before = flushed().memory;
+        assert!(before < 10 << 20, "{before} are all that it may have");
         fill(&filler, 0);
-        drop(press(4));
+        drop(press(10));
         let stats = flushed();
         assert_sums(&stats);
-        assert!(stats.memory <= 2 << 20, "{stats:?}");
+        assert_eq!(stats.memory, before, "{stats:?}");
         fs::remove_file(&filler).unwrap();
-        assert_grows_beyond(2 << 20);
+        assert_grows_beyond(before);
     })
     .after_shell(&setup)
     .run();
-    assert_one_complaint(&ran, &["cannot grow", "left to others"]);
+    assert_one_complaint_beside_losses(&ran, &["cannot grow", "left to others"]);
 }
 
 /// Gives `user` so many MiB on the disk that is mounted at `dir`.
@@ -251,7 +254,7 @@ fn a_limit_on_the_length_of_files_never_ends_the_process() {
                 job();
                 begun += JOB;
             }
-            assert!(now().memory <= longest.max(2 << 20));
+            assert!(!is_mapped || now().memory <= longest, "{:?}", now());
             set_longest_file(libc::RLIM_INFINITY);
             job();
             assert_all_written(begun + JOB);

@@ -105,6 +105,15 @@ pub(crate) fn assert_one_complaint(ran: &Ran, about: &[&str]) {
     assert_complaints(ran, &[about]);
 }
 
+/// The same, of a process that also says, once for each kind, that spans are dropped.
+pub(crate) fn assert_one_complaint_beside_losses(ran: &Ran, about: &[&str]) {
+    let is_loss = |line: &&str| line.contains(" are dropped: more are ");
+    let (losses, others): (Vec<_>, Vec<_>) = ran.complaints().into_iter().partition(is_loss);
+    assert!(losses.len() <= 2 && others.len() == 1, "{}", ran.stderr);
+    assert!(about.iter().all(|word| others[0].contains(word)), "{}\nlacks {about:?}", others[0]);
+    assert_eq!(ran.stderr.lines().count(), losses.len() + others.len(), "{}", ran.stderr);
+}
+
 /// So many lines were said, each a warning or an error that names these.
 pub(crate) fn assert_complaints(ran: &Ran, about: &[&[&str]]) {
     let complaints = ran.complaints();
