@@ -198,7 +198,7 @@ fn apply(edit: &Edit, bytes: &mut Vec<u8>) {
     // Behind the first word; mostly at a word.
     let place = |at: &Index| {
         let at = 8 + at.index(size - 8);
-        if at % 3 == 0 { at } else { at & !7 }
+        if at.is_multiple_of(3) { at } else { at & !7 }
     };
     let range = |at: usize, len: &usize| at..(at + len).min(size);
     match edit {

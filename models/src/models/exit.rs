@@ -98,29 +98,6 @@ fn a_span_that_ends_after_its_thread_is_seen_and_keeps_its_chunk_until_then() {
 }
 
 #[test]
-fn what_one_thread_leaves_of_its_chunk_another_goes_on_with() {
-    explore(|| {
-        // A sixteenth of the pool may be left.
-        let memory = Memory::new(16);
-        let pool = memory.pool();
-        let writer = Writer::new();
-        assert!(writer.refill(pool, slot::WORDS));
-        let ends = thread::spawn(move || {
-            end_span(begin(&writer, 1), 1);
-            writer.leave(pool);
-        });
-        let writer = Writer::new();
-        assert!(writer.refill(pool, slot::WORDS));
-        end_span(begin(&writer, 2), 2);
-        let mut collector = Collector::new(pool);
-        collector.walk();
-        ends.join().unwrap();
-        collector.walk();
-        assert_eq!(collector.ended(), [1, 2]);
-    });
-}
-
-#[test]
 fn threads_that_have_no_chunk_share_one_under_a_lock() {
     explore(|| {
         // Its only block is one chunk, which the first to come begins.
