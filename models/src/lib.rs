@@ -1,9 +1,9 @@
 //! What threads, the collector and readers in other processes may do to each other, explored by loom.
 //!
 //! The modules below are the product's own files, compiled a second time. What is not the product's is small: the door to
-//! atomics, which here are loom's ([`sync`]); the memory of a recording (`space.rs`), which is a few hundred
-//! words; the sizes of blocks and chunks ([`recording`]'s `layout`), so that a block has room for a handful of records;
-//! and a clock. Each test in [`models`] runs every interleaving of its threads with a bounded number of preemptions, and
+//! atomics, which here are loom's (`sync`); the memory of a recording (`space.rs`), which is a few hundred
+//! words; the sizes of blocks and chunks (`recording`'s `layout`), so that a block has room for a handful of records;
+//! and a clock. Each test in `models` runs every interleaving of its threads with a bounded number of preemptions, and
 //! every value that a weak memory may give to each load. `docs/invariants.md` says which model guards what, and which
 //! weakening of the product's code it was seen to catch.
 //!

@@ -95,9 +95,6 @@ fn assert_survives_a_full_disk(make_room: impl FnOnce()) {
     assert!(until(Duration::from_secs(20), cannot_write), "there is room without end");
     let error = stagetrace::flush(Duration::from_secs(10)).expect_err("a flush says so");
     assert!(error.to_string().contains("cannot write"), "{error}");
-    let status = stagetrace::status().stats.unwrap().sinks.remove(0);
-    let failing = status.failing.expect("it says why");
-    assert!(failing.contains("cannot write"), "{failing}");
     make_room();
     serve("late", 1);
     let stats = trace.shutdown(Duration::from_secs(10)).expect("there is room again");

@@ -270,6 +270,8 @@ impl Worker {
                     let needs_room = self.pool.is_short() || sink.backlog() > BACKLOG;
                     if needs_room && since.elapsed() > PATIENCE {
                         sink.abandon();
+                        // The next batch has its own time.
+                        self.stuck_since = None;
                     } else {
                         stuck = true;
                     }

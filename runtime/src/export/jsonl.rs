@@ -49,6 +49,8 @@ pub(crate) struct JsonLines {
     /// The end of the file is not that of a line: a cut has failed.
     is_torn: bool,
     failed_at: Option<Instant>,
+    /// Spans given up since the last flush, and why.
+    given_up: Option<(u64, String)>,
     status: SinkStatus,
 }
 
@@ -95,6 +97,7 @@ impl JsonLines {
             in_line: 0,
             is_torn: false,
             failed_at: None,
+            given_up: None,
             status: SinkStatus { name: NAME, ..SinkStatus::default() },
         })
     }
@@ -321,7 +324,11 @@ impl Sink for JsonLines {
         self.lines.clear();
         self.whole = 0;
         self.line = None;
-        self.status.failed += std::mem::take(&mut self.in_line);
+        let spans = std::mem::take(&mut self.in_line);
+        self.status.failed += spans;
+        let problem = self.status.failing.clone().unwrap_or_default();
+        let (before, _) = self.given_up.take().unwrap_or_default();
+        self.given_up = Some((before + spans, problem));
     }
 
     fn hurry(&mut self) {
@@ -333,9 +340,11 @@ impl Sink for JsonLines {
     }
 
     fn flush(&mut self, _: Instant) -> Result<(), SinkError> {
-        match &self.status.failing {
+        let given_up = self.given_up.take();
+        let given_up = given_up.map(|(spans, problem)| format!("gave up {spans} spans: {problem}"));
+        match given_up.or_else(|| self.status.failing.clone()) {
             None => Ok(()),
-            Some(problem) => Err(SinkError { sink: NAME, problem: problem.clone() }),
+            Some(problem) => Err(SinkError { sink: NAME, problem }),
         }
     }
 
