@@ -85,7 +85,7 @@ impl Stage {
         self.0.set
     }
 
-    /// What of it decides at every call, as a constant of generated code: see [`shape`].
+    /// What of it decides at every call, as a constant of generated code.
     pub const fn shape(self) -> u8 {
         self.0.level | if self.0.within.is_some() { shape::WITHIN } else { 0 }
     }

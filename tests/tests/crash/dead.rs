@@ -6,7 +6,7 @@ use stagetrace_tests::rounds::{Kind, Label};
 use stagetrace_wire::id::{SpanId, TraceId};
 use stagetrace_wire::otlp::json::{Contents, ReadOptions, read_lines};
 use stagetrace_wire::recording::layout::{BLOCK, SMALL_CHUNK, chunk, header};
-use stagetrace_wire::recording::read::{Recording, State};
+use stagetrace_wire::recording::read::{ReadError, Recording, State};
 use stagetrace_wire::recording::recover::{Recovered, Remove, recover};
 use stagetrace_wire::span::{Span, StatusCode, Value, find};
 use std::collections::{HashMap, HashSet};
@@ -63,6 +63,10 @@ impl Dead {
             assert_eq!(self.acknowledged().len(), 0, "nothing is recorded without a recording");
             return Found::default();
         };
+        if let Err(ReadError::Unfinished) = Recording::open(&recording) {
+            assert_eq!(self.acknowledged().len(), 0, "nothing is recorded before the header");
+            return Found::default();
+        }
         let (open, lost_details) = listed_in(&recording);
         let recovered = recover(&recording, &run_dir, remove).expect("it can be recovered");
         assert!(recovered.damage.is_none(), "{:?}", recovered.damage);
