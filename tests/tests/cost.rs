@@ -210,7 +210,8 @@ fn threads_that_come_and_go_leave_nothing_allocated() {
             }
         }
         let grown = live[2] - live[1];
-        assert!(grown < 64 * 1024, "{grown} bytes by 400 threads: {live:?}");
+        // A frame each would be 1.6 MB; what the collector keeps of its batches comes and goes.
+        assert!(grown < 256 * 1024, "{grown} bytes by 400 threads: {live:?}");
         assert_eq!(trace.shutdown(Duration::from_secs(20)).unwrap().dropped_spans(), 0);
     })
     .run();
