@@ -30,14 +30,14 @@ pub(super) fn placeholder(item: &DeriveInput, request: &Request) -> TokenStream 
     let accepts = accepts_all(item, &[]);
     let impls = glue! {
         impl #impl_generics _st::Traced for #ident #type_generics #where_clause {
-            fn site(&self) -> &'static _st::Site { ::core::unimplemented!() }
-            fn trace_state(&self) -> &_st::TraceState { ::core::unimplemented!() }
-            fn trace_state_mut(&mut self) -> &mut _st::TraceState { ::core::unimplemented!() }
+            fn site(&self) -> &'static _st::Site { ::core::unreachable!() }
+            fn trace_state(&self) -> &_st::TraceState { ::core::unreachable!() }
+            fn trace_state_mut(&mut self) -> &mut _st::TraceState { ::core::unreachable!() }
             fn record(&self, _: &mut _st::RequestRecorder<'_>) {}
         }
         impl #impl_generics _st::Carrier for #ident #type_generics #where_clause {
             type Request = Self;
-            fn position(&self) -> _st::Position { ::core::unimplemented!() }
+            fn position(&self) -> _st::Position { ::core::unreachable!() }
         }
         #accepts
     };

@@ -69,20 +69,20 @@ const _: () = {
     use ::stagetrace::__private0 as _st;
     impl<T> _st::Traced for Untraced<T> {
         fn site(&self) -> &'static _st::Site {
-            ::core::unimplemented!()
+            ::core::unreachable!()
         }
         fn trace_state(&self) -> &_st::TraceState {
-            ::core::unimplemented!()
+            ::core::unreachable!()
         }
         fn trace_state_mut(&mut self) -> &mut _st::TraceState {
-            ::core::unimplemented!()
+            ::core::unreachable!()
         }
         fn record(&self, _: &mut _st::RequestRecorder<'_>) {}
     }
     impl<T> _st::Carrier for Untraced<T> {
         type Request = Self;
         fn position(&self) -> _st::Position {
-            ::core::unimplemented!()
+            ::core::unreachable!()
         }
     }
     #[automatically_derived]
