@@ -27,8 +27,8 @@ const CALM: Duration = Duration::from_millis(50);
 const IDLE: Duration = Duration::from_secs(1);
 /// Blocks that shall be free after each walk.
 const RESERVE: u32 = 48;
-/// How long the start may take to provide them; the collector provides the rest.
-const START: Duration = Duration::from_millis(2);
+/// Blocks that shall be free at the start, before the collector's thread has come to run.
+const FIRST: u32 = 16;
 /// How often the recording's file is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 /// Bytes that may wait in a sink that cannot let them go.
@@ -72,7 +72,8 @@ impl Collector {
         anchors: Anchors,
         sinks: Vec<Box<dyn Sink>>,
     ) -> std::io::Result<Collector> {
-        provide_first(pool);
+        // A program may begin with a burst. An error is the collector's, whose next attempt says it.
+        let _ = pool.grow_to_reserve(FIRST);
         let (sender, messages) = channel();
         let worker = Worker::new(pool, sweep, anchors, sinks);
         let join = std::thread::Builder::new().name("stagetrace".into()).spawn(move || {
@@ -124,13 +125,6 @@ impl Collector {
         self.thread.unpark();
         answer.recv_timeout(deadline.saturating_duration_since(Instant::now()) + GRACE).ok()
     }
-}
-
-/// Provides the reserve before the first span, since a program that begins with a burst may be faster than the thread
-/// comes to run. An error is the collector's, whose next attempt says it.
-fn provide_first(pool: &Pool) {
-    let start = Instant::now();
-    while start.elapsed() < START && pool.grow_to_reserve(RESERVE).is_ok_and(|grew| grew) {}
 }
 
 struct Worker {

@@ -17,7 +17,7 @@ pub trait AttributeKey: sealed::Key {}
 mod sealed {
     pub trait Key: Copy {
         /// Bytes of the field.
-        fn len(self) -> usize;
+        fn encoded_len(self) -> usize;
         /// Writes the field `key`.
         fn write(self, out: &mut Vec<u8>);
     }
@@ -53,7 +53,7 @@ impl AttributeKey for &KeyHead {}
 impl AttributeKey for &str {}
 
 impl sealed::Key for &KeyHead {
-    fn len(self) -> usize {
+    fn encoded_len(self) -> usize {
         self.0.len()
     }
 
@@ -63,7 +63,7 @@ impl sealed::Key for &KeyHead {
 }
 
 impl sealed::Key for &str {
-    fn len(self) -> usize {
+    fn encoded_len(self) -> usize {
         text_len(self)
     }
 
@@ -74,7 +74,7 @@ impl sealed::Key for &str {
 
 /// Bytes of a `KeyValue`, for a value of so many bytes.
 pub(super) fn attribute_len(key: impl AttributeKey, value: usize) -> usize {
-    key.len() + 1 + varint_len(value as u64) + value
+    key.encoded_len() + 1 + varint_len(value as u64) + value
 }
 
 /// Puts a `KeyValue` as a field.
@@ -85,7 +85,7 @@ pub(super) fn put_attribute(
     key: impl AttributeKey,
     value: impl AttributeValue,
 ) {
-    let len = value.len();
+    let len = value.encoded_len();
     out.push(tag);
     put_varint(out, attribute_len(key, len) as u64);
     key.write(out);
@@ -97,7 +97,7 @@ pub(super) fn put_attribute(
 fn put_attribute_content(out: &mut Vec<u8>, key: impl AttributeKey, value: impl AttributeValue) {
     key.write(out);
     out.push(VALUE);
-    put_varint(out, value.len() as u64);
+    put_varint(out, value.encoded_len() as u64);
     value.write(out);
 }
 

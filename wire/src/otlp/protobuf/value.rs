@@ -13,7 +13,7 @@ pub trait AttributeValue: sealed::Value {}
 pub(super) mod sealed {
     pub trait Value: Copy {
         /// Bytes of the message `AnyValue`.
-        fn len(self) -> usize;
+        fn encoded_len(self) -> usize;
         /// Writes that message.
         fn write(self, out: &mut Vec<u8>);
     }
@@ -36,7 +36,7 @@ impl AttributeValue for &Value {}
 
 impl sealed::Value for ValueRef<'_> {
     #[inline]
-    fn len(self) -> usize {
+    fn encoded_len(self) -> usize {
         match self {
             ValueRef::Str(text) => message_len(text.len()),
             ValueRef::Bool(_) => 2,
@@ -62,8 +62,8 @@ impl sealed::Value for ValueRef<'_> {
 }
 
 impl sealed::Value for &Value {
-    fn len(self) -> usize {
-        Nested { value: self, levels: MAX_VALUE_DEPTH }.len()
+    fn encoded_len(self) -> usize {
+        Nested { value: self, levels: MAX_VALUE_DEPTH }.encoded_len()
     }
 
     fn write(self, out: &mut Vec<u8>) {
@@ -87,7 +87,7 @@ impl<'a> Nested<'a> {
 impl AttributeValue for Nested<'_> {}
 
 impl sealed::Value for Nested<'_> {
-    fn len(self) -> usize {
+    fn encoded_len(self) -> usize {
         match self.value {
             Value::Str(text) => message_len(text.len()),
             Value::Bool(_) => 2,
@@ -127,7 +127,7 @@ impl sealed::Value for Nested<'_> {
 impl<'a> Nested<'a> {
     fn map_len(self, map: &'a [(String, Value)]) -> usize {
         let len = |(key, value): &'a (String, Value)| {
-            message_len(attribute_len(&**key, self.within(value).len()))
+            message_len(attribute_len(&**key, self.within(value).encoded_len()))
         };
         map.iter().map(len).sum()
     }
@@ -139,7 +139,7 @@ fn message_len(len: usize) -> usize {
 }
 
 fn elements_len<V: sealed::Value>(values: impl Iterator<Item = V>) -> usize {
-    values.map(|value| message_len(value.len())).sum()
+    values.map(|value| message_len(value.encoded_len())).sum()
 }
 
 fn put_elements<V: sealed::Value, I: Iterator<Item = V>>(
@@ -150,7 +150,7 @@ fn put_elements<V: sealed::Value, I: Iterator<Item = V>>(
     put_varint(out, elements_len(values()) as u64);
     for value in values() {
         out.push(ELEMENTS);
-        put_varint(out, value.len() as u64);
+        put_varint(out, value.encoded_len() as u64);
         value.write(out);
     }
 }
