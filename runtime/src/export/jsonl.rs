@@ -4,6 +4,7 @@
 //! reader never finds a good line glued to a torn one. What others do to the file (remove it, cut it, close its
 //! descriptor) is seen before the next write: no line goes where nobody finds it, or into a stranger's file.
 
+use super::encoding::site_heads;
 use super::sites::Sites;
 use crate::collect::{Key, Sink, SpanView};
 use crate::complain;
@@ -54,24 +55,7 @@ pub(crate) struct JsonLines {
     status: SinkStatus,
 }
 
-/// What is constant of a site's spans, encoded.
-#[derive(Debug)]
-struct SiteHeads {
-    span: SpanHead,
-    keys: Vec<KeyHead>,
-    function: AttributeHead,
-}
-
-impl SiteHeads {
-    fn new(span: &SpanView<'_>) -> SiteHeads {
-        let site = span.site;
-        SiteHeads {
-            span: SpanHead::new(site.stage().name(), site.kind()),
-            keys: site.keys().iter().map(|key| KeyHead::new(key)).collect(),
-            function: AttributeHead::new(Key::FUNCTION, ValueRef::Str(site.function())),
-        }
-    }
-}
+site_heads!();
 
 impl JsonLines {
     /// A file that is not there yet: it is made at once.
@@ -108,35 +92,7 @@ impl JsonLines {
             Some(line) => LineWriter::resume(&mut self.buffer, &self.head, line),
             None => LineWriter::begin(&mut self.buffer, &self.head),
         };
-        let mut writer = line.span(&SpanStart {
-            trace_id: span.trace_id,
-            span_id: span.span_id,
-            parent_span_id: span.parent,
-            trace_state: "",
-            flags: span.flags(),
-            title: (&heads.span).into(),
-            start_unix_nano: span.begin,
-            end_unix_nano: span.end,
-        });
-        let dropped = span.attributes(|key, value| match key {
-            Key::OfSite(at) => {
-                if let Some(key) = heads.keys.get(at) {
-                    writer.attribute(key, value);
-                }
-            }
-            Key::Function => {
-                writer.encoded(&heads.function);
-            }
-            Key::Text(key) => {
-                writer.attribute(key, value);
-            }
-        });
-        if span.has_details() {
-            finish_with_details(writer, span, dropped);
-        } else {
-            let (code, message) = span.status();
-            writer.events(dropped).links(0).finish(0, code, message);
-        }
+        heads.write(line.span(&heads.start(span)), span);
         self.line = Some(line.suspend());
     }
 
@@ -260,30 +216,6 @@ impl JsonLines {
         self.status.failing = Some(problem.clone());
         SinkError { sink: NAME, problem }
     }
-}
-
-#[cold]
-fn finish_with_details(writer: SpanWriter<'_>, span: &SpanView<'_>, dropped: u32) {
-    let mut events = writer.events(dropped);
-    for event in span.events() {
-        let mut item = events.event(event.name, event.time);
-        let limit = span.limits.attributes_per_event;
-        for (key, value) in event.attributes().take(limit) {
-            item.attribute(key, value);
-        }
-        item.dropped_attributes(event.attributes().count().saturating_sub(limit) as u32);
-    }
-    let mut links = events.links(span.dropped_events);
-    for link in span.links() {
-        let mut item = links.link(link.trace_id, link.span_id, "", link.flags);
-        let limit = span.limits.attributes_per_link;
-        for (key, value) in link.attributes().take(limit) {
-            item.attribute(key, value);
-        }
-        item.dropped_attributes(link.attributes().count().saturating_sub(limit) as u32);
-    }
-    let (code, message) = span.status();
-    links.finish(span.dropped_links, code, message);
 }
 
 impl Sink for JsonLines {

@@ -1,5 +1,6 @@
 //! Export: the ways out. Each is a sink of the collector's.
 
+mod encoding;
 mod exporter;
 mod jsonl;
 mod otlp;

@@ -1,5 +1,6 @@
 //! The direct way out: records → OTLP in protobuf, without a copy in between, sent by whatever the program gives.
 
+use super::encoding::site_heads;
 use super::sites::Sites;
 use super::supervised::{Batch, Encode, Failure, Outlet, Supervised};
 use crate::collect::{Key, OpenSink, SpanView};
@@ -60,83 +61,13 @@ struct Encoder {
     sites: Sites<SiteHeads>,
 }
 
-/// What is constant of a site's spans, encoded.
-#[derive(Debug)]
-struct SiteHeads {
-    span: SpanHead,
-    keys: Vec<KeyHead>,
-    function: AttributeHead,
-}
-
-impl SiteHeads {
-    fn new(span: &SpanView<'_>) -> SiteHeads {
-        let site = span.site;
-        SiteHeads {
-            span: SpanHead::new(site.stage().name(), site.kind()),
-            keys: site.keys().iter().map(|key| KeyHead::new(key)).collect(),
-            function: AttributeHead::new(Key::FUNCTION, ValueRef::Str(site.function())),
-        }
-    }
-}
+site_heads!();
 
 impl Encode for Encoder {
     type Batch = Request;
 
     fn add(&mut self, request: &mut Request, span: &SpanView<'_>) {
         let heads = self.sites.of(span, SiteHeads::new);
-        let start = SpanStart {
-            trace_id: span.trace_id,
-            span_id: span.span_id,
-            parent_span_id: span.parent,
-            trace_state: "",
-            flags: span.flags(),
-            title: (&heads.span).into(),
-            start_unix_nano: span.begin,
-            end_unix_nano: span.end,
-        };
-        let mut writer = request.span(&self.head, &start);
-        let dropped = span.attributes(|key, value| match key {
-            Key::OfSite(at) => {
-                if let Some(key) = heads.keys.get(at) {
-                    writer.attribute(key, value);
-                }
-            }
-            Key::Function => {
-                writer.encoded(&heads.function);
-            }
-            Key::Text(key) => {
-                writer.attribute(key, value);
-            }
-        });
-        if span.has_details() {
-            finish_with_details(writer, span, dropped);
-        } else {
-            let (code, message) = span.status();
-            writer.events(dropped).links(0).finish(0, code, message);
-        }
+        heads.write(request.span(&self.head, &heads.start(span)), span);
     }
-}
-
-#[cold]
-fn finish_with_details(writer: SpanWriter<'_>, span: &SpanView<'_>, dropped: u32) {
-    let mut events = writer.events(dropped);
-    for event in span.events() {
-        let mut item = events.event(event.name, event.time);
-        let limit = span.limits.attributes_per_event;
-        for (key, value) in event.attributes().take(limit) {
-            item.attribute(key, value);
-        }
-        item.dropped_attributes(event.attributes().count().saturating_sub(limit) as u32);
-    }
-    let mut links = events.links(span.dropped_events);
-    for link in span.links() {
-        let mut item = links.link(link.trace_id, link.span_id, "", link.flags);
-        let limit = span.limits.attributes_per_link;
-        for (key, value) in link.attributes().take(limit) {
-            item.attribute(key, value);
-        }
-        item.dropped_attributes(link.attributes().count().saturating_sub(limit) as u32);
-    }
-    let (code, message) = span.status();
-    links.finish(span.dropped_links, code, message);
 }

@@ -41,9 +41,9 @@ impl SlabSpan {
         under: &Context,
     ) -> Option<SlabSpan> {
         let pool = local.pool()?;
-        let number = match local.slots.take(pool, pool.slots()) {
-            Some(number) => number,
-            None => take_after_growth(local, pool)?,
+        let Some(number) = take_slot(local, pool) else {
+            pool.count_dropped(DropCause::SlabFull);
+            return None;
         };
         local.keep_nothing_after_exit(pool);
         let span = SlabSpan::of(pool, number);
@@ -75,10 +75,7 @@ impl SlabSpan {
     /// Goes on with a span that has begun in a chunk, and leaves there that it has. `None` if no slot is free.
     pub(crate) fn taken_over(local: &Local, from: SlotRef) -> Option<SlabSpan> {
         let pool = local.pool()?;
-        let number = local.slots.take(pool, pool.slots()).or_else(|| {
-            pool.add_slots();
-            local.slots.take(pool, pool.slots())
-        })?;
+        let number = take_slot(local, pool)?;
         let span = SlabSpan::of(pool, number);
         generation::before_writing();
         for (to, from) in span.words.iter().zip((0..slot::WORDS).map(|at| from.word(at))) {
@@ -265,14 +262,11 @@ impl SlabSpan {
     }
 }
 
-/// A free slot after all: has the pool make more.
-#[cold]
-#[inline(never)]
-fn take_after_growth(local: &Local, pool: &'static Pool) -> Option<u32> {
-    pool.add_slots();
-    let taken = local.slots.take(pool, pool.slots());
-    if taken.is_none() {
-        pool.count_dropped(DropCause::SlabFull);
-    }
-    taken
+/// A free slot; has the pool make more if there is none.
+#[inline]
+fn take_slot(local: &Local, pool: &'static Pool) -> Option<u32> {
+    local.slots.take(pool, pool.slots()).or_else(|| {
+        pool.add_slots();
+        local.slots.take(pool, pool.slots())
+    })
 }
