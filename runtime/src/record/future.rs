@@ -405,19 +405,20 @@ fn is_current(local: &Local, site: &'static Site) -> bool {
 pub struct Inside<F, S> {
     future: F,
     inside: Context,
-    _kept: S,
+    /// What lives as long as the future runs.
+    kept: Option<S>,
 }
 
 /// Runs futures inside a span, or at a position.
 pub trait InSpan: Future + Sized {
     /// Makes the span current at every poll, and ends it when the future is done or dropped.
     fn in_span(self, span: super::Span) -> Inside<Self, super::Span> {
-        Inside { future: self, inside: span.inside(), _kept: span }
+        Inside { future: self, inside: span.inside(), kept: Some(span) }
     }
 
     /// Makes the position current at every poll.
     fn at_position(self, position: Position) -> Inside<Self, ()> {
-        Inside { future: self, inside: Context::at(position), _kept: () }
+        Inside { future: self, inside: Context::at(position), kept: None }
     }
 
     /// Keeps what is current now current at every poll; for `spawn`.
@@ -440,7 +441,12 @@ impl<F: Future, S> Future for Inside<F, S> {
         if !this.inside.state.is_active() {
             return future.poll(task);
         }
-        let _polling = Polling::context(local::here(), &this.inside);
-        future.poll(task)
+        let polling = Polling::context(local::here(), &this.inside);
+        let polled = future.poll(task);
+        drop(polling);
+        if polled.is_ready() {
+            this.kept = None;
+        }
+        polled
     }
 }
