@@ -61,7 +61,9 @@ pub fn capture<R>(f: impl FnOnce() -> R) -> Captured<R> {
     let mut spans = Vec::new();
     // A root is exported in the second walk; details are waited for a few more.
     for _ in 0..8 {
-        sweep.walk(&timeline, &mut |view| spans.push(to_span(view, &resource, &scope)));
+        sweep.walk(&timeline, &mut |ended| {
+            ended.each(|view| spans.push(to_span(view, &resource, &scope)));
+        });
         sweep.acknowledge(false);
     }
     spans.sort_by_key(|span| (span.start_unix_nano, span.end_unix_nano));

@@ -7,7 +7,7 @@ mod everything;
 mod proto;
 mod support;
 
-use everything::everything;
+use everything::{everything, plain};
 use opentelemetry_proto::tonic::trace::v1::TracesData;
 use prost::Message;
 use proto::{of_proto, to_proto};
@@ -71,12 +71,46 @@ scenarios! {
         everything();
         flush(LONG).unwrap();
         let (ours, file) = (sent.spans(), written(&trace));
-        assert_eq!(ours.len(), 10, "{ours:#?}");
+        assert_eq!(ours.len(), 11, "{ours:#?}");
         for (ours, file) in ours.iter().zip(&file) {
             assert_eq!(ours, file);
         }
         assert_eq!(ours.len(), file.len());
         assert_eq!(ours[0].resource.service_name(), Some("exporter-test"));
+    }
+
+    fn plain_spans_have_all_that_they_were_given() {
+        let (exporter, sent) = collecting("memory");
+        let trace = init_with(config(), [exporter]).unwrap();
+        let outer = stagetrace::span!("outer");
+        outer.in_scope(|| (0..100).for_each(|_| plain("a text é", None)));
+        drop(outer);
+        flush(LONG).unwrap();
+        let (ours, file) = (sent.spans(), written(&trace));
+        assert_eq!(ours, file);
+        let (outer, plain): (Vec<_>, Vec<_>) = ours.iter().partition(|span| span.name == "outer");
+        assert_eq!((outer.len(), plain.len()), (1, 100));
+        for (span, next) in plain.iter().zip(plain.iter().skip(1).chain(&outer)) {
+            let values: Vec<_> = span.attributes.iter().map(|(key, value)| format!("{key}={value:?}")).collect();
+            let long = "o".repeat(200);
+            let expected = [
+                "text=Str(\"a text é\")",
+                "a.key.that.is.longer.than.most.keys.are=I64(-7)",
+                &format!("long=Str({long:?})"),
+                "int=I64(300000000000)",
+                "double=F64(0.25)",
+                "bool=Bool(true)",
+                "ints=Array([I64(1), I64(-2)])",
+            ];
+            assert_eq!(values[..7], expected);
+            assert!(values[7].starts_with("code.function.name=") && values.len() == 8, "{values:?}");
+            assert_eq!((span.parent_span_id, span.trace_id), (Some(outer[0].span_id), outer[0].trace_id));
+            assert_eq!((span.flags, span.kind), (outer[0].flags, outer[0].kind));
+            let is_ordered = outer[0].start_unix_nano <= span.start_unix_nano
+                && span.start_unix_nano <= span.end_unix_nano
+                && span.end_unix_nano <= next.end_unix_nano;
+            assert!(is_ordered, "{span:#?}");
+        }
     }
 
     fn batches_are_as_large_as_configured_and_wait_no_longer_than_the_delay() {

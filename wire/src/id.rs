@@ -178,13 +178,23 @@ pub(crate) fn parse_hex(text: &[u8], expected: usize) -> Result<u128, IdError> {
     Ok(number)
 }
 
+/// The two hex digits of each byte.
+static PAIRS: [[u8; 2]; 256] = {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    let mut pairs = [[0; 2]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        pairs[byte] = [HEX[byte >> 4], HEX[byte & 15]];
+        byte += 1;
+    }
+    pairs
+};
+
 /// Two digits for each byte; `DIGITS` is twice `BYTES`.
 fn hex_digits<const BYTES: usize, const DIGITS: usize>(bytes: [u8; BYTES]) -> [u8; DIGITS] {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
     let mut digits = [0; DIGITS];
     for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
-        pair[0] = HEX[usize::from(byte >> 4)];
-        pair[1] = HEX[usize::from(byte & 15)];
+        pair.copy_from_slice(&PAIRS[usize::from(byte)]);
     }
     digits
 }

@@ -3,3 +3,5 @@
 pub mod json;
 pub mod protobuf;
 mod start;
+
+pub use start::Execution;

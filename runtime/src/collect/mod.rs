@@ -12,6 +12,7 @@ mod hash;
 mod line;
 mod loss;
 mod owned;
+mod run;
 mod sink;
 mod sweep;
 mod view;
@@ -19,6 +20,7 @@ mod worker;
 
 pub(crate) use anchors::Anchors;
 pub(crate) use owned::to_span;
+pub(crate) use run::Run;
 pub(crate) use sink::{OpenSink, Sink};
 pub(crate) use sweep::Sweep;
 pub(crate) use view::{Key, SpanView};

@@ -1,5 +1,6 @@
 //! What takes spans from the collector.
 
+use super::run::Run;
 use super::view::SpanView;
 use crate::config::Batching;
 use crate::error::SinkError;
@@ -14,6 +15,9 @@ pub(crate) type OpenSink = Box<dyn FnOnce(&Resource, &Scope, &Batching) -> Box<d
 pub(crate) trait Sink: Send {
     /// Takes a span into the batch at hand. Whether that is large enough now to be let go.
     fn add(&mut self, span: &SpanView<'_>) -> bool;
+
+    /// Takes plain spans, likewise.
+    fn add_run(&mut self, run: &Run<'_>) -> bool;
 
     /// Lets the batch go. An error says that it is still at hand and will be tried again.
     fn commit(&mut self) -> Result<(), SinkError>;

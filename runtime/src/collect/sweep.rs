@@ -8,6 +8,7 @@ use super::breakdown::Breakdowns;
 use super::details::{Details, Pin, Taken};
 use super::handed::{Handed, IN_SLAB, Place};
 use super::line::Line;
+use super::run::{Gathered, Run};
 use super::view::{Record, SpanView};
 use crate::chunk::{Hand, Pool, Progress, Seen, generation};
 use crate::config::SpanLimits;
@@ -45,8 +46,25 @@ pub(crate) struct Sweep {
     pub(crate) ended: u64,
     pub(crate) discarded: u64,
     scratch: Vec<u64>,
+    gathered: Gathered,
     /// Slab slots on their way back to the shelf.
     freed: Hand,
+}
+
+/// What is ready to be exported.
+pub(crate) enum Ended<'a> {
+    One(&'a SpanView<'a>),
+    Plain(Run<'a>),
+}
+
+impl Ended<'_> {
+    /// Hands over each span.
+    pub(crate) fn each(&self, mut with: impl FnMut(&SpanView<'_>)) {
+        match self {
+            Ended::One(span) => with(span),
+            Ended::Plain(run) => run.views().for_each(|span| with(&span)),
+        }
+    }
 }
 
 /// Whether a record in a chunk is what a span left that has moved to the slab.
@@ -99,6 +117,7 @@ impl Sweep {
             ended: 0,
             discarded: 0,
             scratch: Vec::new(),
+            gathered: Gathered::new(&limits),
             freed: Hand::new(),
         }
     }
@@ -109,11 +128,7 @@ impl Sweep {
     }
 
     /// Walks once, and hands every span that is ready to `export`. Gives how many records were new.
-    pub(crate) fn walk(
-        &mut self,
-        timeline: &Timeline,
-        export: &mut dyn FnMut(&SpanView<'_>),
-    ) -> usize {
+    pub(crate) fn walk(&mut self, timeline: &Timeline, export: &mut dyn FnMut(Ended<'_>)) -> usize {
         self.count += 1;
         let mut out = Out { line: Line::new(timeline), export };
         let mut news = 0;
@@ -131,6 +146,7 @@ impl Sweep {
                 news += self.look(page, words, &mut out);
             }
         }
+        self.hand_out(&mut out);
         self.take_ended_in_place(&mut out);
         self.release_waiting(&mut out);
         if self.count.is_multiple_of(256) {
@@ -147,9 +163,11 @@ impl Sweep {
         let mut known = std::mem::replace(&mut self.chunks[page], Chunk::of(epoch));
         let place = |offset: usize| Place { page: page as u32, offset: offset as u32 };
         let news = known.progress.look(words, |seen, offset, record| match seen {
+            Seen::Ended if self.gather(record, place(offset), out) => known.unsafe_spans += 1,
             Seen::Ended if goes_on_in_slab(record) => {}
             Seen::Ended => {
                 known.unsafe_spans += 1;
+                self.hand_out(out);
                 self.take(record, place(offset), out);
             }
             Seen::Side => {
@@ -166,6 +184,45 @@ impl Sweep {
         debug_assert!(known.wanted >= 0, "more is let go than was wanted");
         self.chunks[page] = known;
         news
+    }
+
+    /// Takes an ended span if it is plain, for later. Whether it did.
+    #[inline]
+    fn gather(&mut self, record: &[AtomicU64], place: Place, out: &mut Out<'_>) -> bool {
+        let Some((slot, _)) = record.split_first_chunk::<{ slot::WORDS }>() else { return false };
+        let mut slot = slot.each_ref().map(|word| word.load(Ordering::Relaxed));
+        let meta = slot[slot::META];
+        let behind = record.get(slot::WORDS..usize::from((meta >> 32) as u16));
+        let (true, Some(behind)) = (self.gathered.admits(&slot), behind) else { return false };
+        if !self.details.is_empty() || !self.gathered.has_room(behind.len()) {
+            self.hand_out(out);
+            if !self.details.is_empty() || !self.gathered.has_room(behind.len()) {
+                return false;
+            }
+        }
+        let (begin, end) = out.line.of_ticks(slot[slot::BEGIN], slot[slot::END]);
+        (slot[slot::BEGIN], slot[slot::END]) = (begin, end);
+        let root = slot[slot::LIFE] & slot::ROOT_MASK;
+        if root != 0
+            && let Some(site) = self.site(meta as u32)
+        {
+            let trace = [slot[slot::TRACE], slot[slot::TRACE + 1]];
+            self.breakdowns.add(root, trace, site.stage(), end - begin, self.count);
+        }
+        self.gathered.add(slot, behind);
+        self.handed.add(place, self.marks);
+        true
+    }
+
+    /// Exports the plain spans that were gathered.
+    fn hand_out(&mut self, out: &mut Out<'_>) {
+        if !self.gathered.is_empty() {
+            // So that the sites of all of them are known.
+            let _ = self.site(self.gathered.highest_site());
+            let run = self.gathered.take(&self.sites, &self.limits, out.line.timeline);
+            self.ended += run.spans() as u64;
+            (out.export)(Ended::Plain(run));
+        }
     }
 
     /// Takes an ended span out of its record.
@@ -262,7 +319,7 @@ impl Sweep {
             return;
         };
         let (begin, end) = times;
-        (out.export)(&SpanView {
+        (out.export)(Ended::One(&SpanView {
             trace_id,
             span_id,
             parent: SpanId::from_u64(record.word(slot::PARENT)),
@@ -277,7 +334,7 @@ impl Sweep {
             breakdown: &breakdown,
             limits: &self.limits,
             timeline: out.line.timeline,
-        });
+        }));
         self.breakdowns.give_back(breakdown);
         self.ended += 1;
         self.handed.add(place, self.marks);
@@ -432,5 +489,5 @@ const PAGES: usize = BLOCK / SMALL_CHUNK;
 
 struct Out<'a> {
     line: Line<'a>,
-    export: &'a mut dyn FnMut(&SpanView<'_>),
+    export: &'a mut dyn FnMut(Ended<'_>),
 }

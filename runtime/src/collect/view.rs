@@ -125,7 +125,12 @@ const ERROR_TYPE: &str = "error.type";
 impl<'a> SpanView<'a> {
     /// OTLP's flags.
     pub(crate) fn flags(&self) -> u32 {
-        let life = self.record.word(slot::LIFE);
+        SpanView::flags_of(self.record.word(slot::LIFE))
+    }
+
+    /// OTLP's flags of a span with this word LIFE.
+    #[inline]
+    pub(super) fn flags_of(life: u64) -> u32 {
         let trace = TraceFlags::SAMPLED.bits() | slot::trace_flags(life);
         let remote = if life & slot::REMOTE != 0 { flags::IS_REMOTE } else { 0 };
         u32::from(trace) | flags::HAS_IS_REMOTE | remote

@@ -4,7 +4,7 @@ use super::anchors::Anchors;
 use super::clock_report;
 use super::loss::LossReport;
 use super::sink::Sink;
-use super::sweep::Sweep;
+use super::sweep::{Ended, Sweep};
 use crate::chunk::{DropCause, Pool};
 use crate::complain;
 use crate::error::SinkError;
@@ -229,15 +229,23 @@ impl Worker {
     fn walk(&mut self) -> usize {
         let Worker { sweep, anchors, sinks, handed, panics, pool, failed, .. } = self;
         failed.fill(false);
-        sweep.walk(anchors.timeline(), &mut |span| {
-            *handed += 1;
-            if handed.is_multiple_of(1024) {
+        sweep.walk(anchors.timeline(), &mut |ended| {
+            let spans = match &ended {
+                Ended::One(_) => 1,
+                Ended::Plain(run) => run.spans() as u64,
+            };
+            let before = std::mem::replace(handed, *handed + spans);
+            if before / 1024 != *handed / 1024 {
                 // A long walk must not starve the callers; an error is reported at the end of the turn.
                 let _ = pool.grow_to_reserve(RESERVE);
             }
             for (sink, failed) in sinks.iter_mut().zip(&mut *failed) {
                 let add = AssertUnwindSafe(|| {
-                    if sink.add(span) && !*failed {
+                    let is_full = match &ended {
+                        Ended::One(span) => sink.add(span),
+                        Ended::Plain(run) => sink.add_run(run),
+                    };
+                    if is_full && !*failed {
                         // An error stays in the sink, and comes again at the end of the turn.
                         *failed = sink.commit().is_err();
                     }

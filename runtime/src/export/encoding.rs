@@ -10,15 +10,22 @@ macro_rules! site_heads {
             span: SpanHead,
             keys: Vec<KeyHead>,
             function: AttributeHead,
+            plain: SpanTemplate,
         }
 
         impl SiteHeads {
-            fn new(span: &SpanView<'_>) -> SiteHeads {
-                let site = span.site;
+            fn new(site: &Site) -> SiteHeads {
+                let span = SpanHead::new(site.stage().name(), site.kind());
+                let function = AttributeHead::new(Key::FUNCTION, ValueRef::Str(site.function()));
+                let always = match site.function() {
+                    "" => Vec::new(),
+                    _ => vec![function.clone()],
+                };
                 SiteHeads {
-                    span: SpanHead::new(site.stage().name(), site.kind()),
+                    plain: SpanTemplate::new(span.clone(), always),
                     keys: site.keys().iter().map(|key| KeyHead::new(key)).collect(),
-                    function: AttributeHead::new(Key::FUNCTION, ValueRef::Str(site.function())),
+                    span,
+                    function,
                 }
             }
 

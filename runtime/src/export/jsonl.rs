@@ -6,13 +6,15 @@
 
 use super::encoding::site_heads;
 use super::sites::Sites;
-use crate::collect::{Key, Sink, SpanView};
+use crate::collect::{Key, Run, Sink, SpanView};
 use crate::complain;
 use crate::error::SinkError;
 use crate::files::{self, OwnFile};
+use crate::stage::Site;
 use crate::stats::SinkStatus;
 use stagetrace_wire::otlp::json::{
-    AttributeHead, KeyHead, LineWriter, ResourceHead, SpanHead, SpanStart, SpanWriter, Suspended,
+    AttributeHead, KeyHead, LineWriter, ResourceHead, SpanHead, SpanStart, SpanTemplate,
+    SpanWriter, Suspended,
 };
 use stagetrace_wire::recording::value::ValueRef;
 use stagetrace_wire::span::{Resource, Scope};
@@ -87,12 +89,29 @@ impl JsonLines {
     }
 
     fn encode(&mut self, span: &SpanView<'_>) {
-        let heads = self.sites.of(span, SiteHeads::new);
+        let heads = self.sites.of(span.number, || Some(SiteHeads::new(span.site)));
+        let Some(heads) = heads else { return };
         let mut line = match self.line.take() {
             Some(line) => LineWriter::resume(&mut self.buffer, &self.head, line),
             None => LineWriter::begin(&mut self.buffer, &self.head),
         };
         heads.write(line.span(&heads.start(span)), span);
+        self.line = Some(line.suspend());
+    }
+
+    fn encode_run(&mut self, run: &Run<'_>) {
+        let mut line = match self.line.take() {
+            Some(line) => LineWriter::resume(&mut self.buffer, &self.head, line),
+            None => LineWriter::begin(&mut self.buffer, &self.head),
+        };
+        for span in run.iter() {
+            let number = span.number();
+            let heads = self.sites.of(number, || run.site(number).map(SiteHeads::new));
+            let (Some(heads), Some(it)) = (heads, span.execution()) else { continue };
+            line.push_with(&heads.plain, &it, |to| {
+                to.recorded(&heads.keys, span.attributes(), span.attribute_words())
+            });
+        }
         self.line = Some(line.suspend());
     }
 
@@ -223,6 +242,13 @@ impl Sink for JsonLines {
         self.encode(span);
         self.in_line += 1;
         self.status.handed += 1;
+        self.buffer.len() - self.whole > LINE
+    }
+
+    fn add_run(&mut self, run: &Run<'_>) -> bool {
+        self.encode_run(run);
+        self.in_line += run.spans() as u64;
+        self.status.handed += run.spans() as u64;
         self.buffer.len() - self.whole > LINE
     }
 

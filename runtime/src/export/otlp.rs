@@ -3,9 +3,10 @@
 use super::encoding::site_heads;
 use super::sites::Sites;
 use super::supervised::{Batch, Encode, Failure, Outlet, Supervised};
-use crate::collect::{Key, OpenSink, SpanView};
+use crate::collect::{Key, OpenSink, Run, SpanView};
+use crate::stage::Site;
 use stagetrace_wire::otlp::protobuf::{
-    AttributeHead, KeyHead, Request, ResourceHead, SpanHead, SpanStart, SpanWriter,
+    AttributeHead, KeyHead, Request, ResourceHead, SpanHead, SpanStart, SpanTemplate, SpanWriter,
 };
 use stagetrace_wire::recording::value::ValueRef;
 use std::fmt;
@@ -67,7 +68,23 @@ impl Encode for Encoder {
     type Batch = Request;
 
     fn add(&mut self, request: &mut Request, span: &SpanView<'_>) {
-        let heads = self.sites.of(span, SiteHeads::new);
+        let heads = self.sites.of(span.number, || Some(SiteHeads::new(span.site)));
+        let Some(heads) = heads else { return };
         heads.write(request.span(&self.head, &heads.start(span)), span);
+    }
+
+    fn add_run(&mut self, request: &mut Request, run: &Run<'_>) {
+        for span in run.iter() {
+            let number = span.number();
+            let heads = self.sites.of(number, || run.site(number).map(SiteHeads::new));
+            let (Some(heads), Some(it)) = (heads, span.execution()) else { continue };
+            if span.has_attributes() {
+                request.push_with(&self.head, &heads.plain, &it, |to| {
+                    to.recorded(&heads.keys, span.attributes(), span.attribute_words())
+                });
+            } else {
+                request.push(&self.head, &heads.plain, &it);
+            }
+        }
     }
 }

@@ -1,7 +1,5 @@
 //! What a sink keeps for each site: what is constant of its spans, encoded.
 
-use crate::collect::SpanView;
-
 /// Something for each site, by its number.
 #[derive(Debug)]
 pub(super) struct Sites<T>(Vec<Option<T>>);
@@ -12,14 +10,22 @@ impl<T> Sites<T> {
         Sites(Vec::new())
     }
 
-    /// That of the span's site; made at its first span.
+    /// That of the site with this number; made when it is first asked for, if it can be.
     #[inline]
-    pub(super) fn of(&mut self, span: &SpanView<'_>, make: impl FnOnce(&SpanView<'_>) -> T) -> &T {
+    pub(super) fn of(&mut self, number: u32, make: impl FnOnce() -> Option<T>) -> Option<&T> {
         // Numbers begin at 1; the recorder's own site, whose number is the greatest, is here the first.
-        let at = span.number.wrapping_add(1) as usize;
+        let at = number.wrapping_add(1) as usize;
+        if !matches!(self.0.get(at), Some(Some(_))) {
+            self.add(at, make()?);
+        }
+        self.0.get(at)?.as_ref()
+    }
+
+    #[cold]
+    fn add(&mut self, at: usize, made: T) {
         if at >= self.0.len() {
             self.0.resize_with(at + 1, || None);
         }
-        self.0[at].get_or_insert_with(|| make(span))
+        self.0[at] = Some(made);
     }
 }

@@ -12,7 +12,7 @@ mod queue;
 pub(super) mod silence;
 mod state;
 
-use crate::collect::{Sink, SpanView};
+use crate::collect::{Run, Sink, SpanView};
 use crate::config::Batching;
 use crate::error::SinkError;
 use crate::stats::SinkStatus;
@@ -49,6 +49,11 @@ pub(super) trait Encode: Send {
 
     /// Adds a span to a batch.
     fn add(&mut self, batch: &mut Self::Batch, span: &SpanView<'_>);
+
+    /// Adds plain spans.
+    fn add_run(&mut self, batch: &mut Self::Batch, run: &Run<'_>) {
+        run.views().for_each(|span| self.add(batch, &span));
+    }
 }
 
 /// What takes batches. Called on a thread of its own; it may block, fail and panic.
@@ -138,6 +143,31 @@ impl<E: Encode> Sink for Supervised<E> {
             self.encoder.add(&mut filling.batch, span);
         }
         filling.batch.spans() >= self.batch_size || filling.batch.bytes() >= BATCH_BYTES
+    }
+
+    fn add_run(&mut self, run: &Run<'_>) -> bool {
+        let mut left = *run;
+        while left.spans() > 0 {
+            let filling = self.filling.get_or_insert_with(|| self.queue.fill());
+            let room = self.batch_size.saturating_sub(filling.batch.spans()).max(1);
+            let (now, later) = left.split_at(room);
+            if filling.has_room(now.spans(), now.bytes()) {
+                self.handed += now.spans() as u64;
+                self.encoder.add_run(&mut filling.batch, &now);
+                if filling.batch.spans() >= self.batch_size || filling.batch.bytes() >= BATCH_BYTES
+                {
+                    self.put();
+                }
+            } else {
+                for span in now.views() {
+                    if self.add(&span) {
+                        self.put();
+                    }
+                }
+            }
+            left = later;
+        }
+        false
     }
 
     fn commit(&mut self) -> Result<(), SinkError> {

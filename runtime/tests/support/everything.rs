@@ -45,7 +45,27 @@ fn produce() {
 }
 
 #[stage("consume", kind = consumer)]
-fn consume() {}
+fn consume() {
+    plain("short", None);
+}
+
+/// What most spans are, with each kind of attribute that stands beside a span from its begin.
+#[stage(
+    "plain",
+    attrs(
+        "text" = text,
+        "absent" = absent,
+        "a.key.that.is.longer.than.most.keys.are" = -7,
+        "long" = "o".repeat(200),
+        "int" = 300_000_000_000_i64,
+        "double" = 0.25,
+        "bool" = true,
+        "ints" = [1_i64, -2],
+    )
+)]
+pub(crate) fn plain(text: &str, absent: Option<i64>) {
+    let _ = (text, absent);
+}
 
 /// Records everything that a span can have.
 pub(crate) fn everything() {

@@ -14,6 +14,6 @@ pub use read::{Contents, ReadOptions, read, read_document, read_lines};
 pub use report::{Damage, Damaged, Refused, Report, SpanRefusal};
 pub use write::{
     AttributeHead, AttributeKey, AttributeValue, EventsWriter, ItemWriter, KeyHead, LineWriter,
-    LinksWriter, MAX_VALUE_DEPTH, ResourceHead, SpanHead, SpanStart, SpanWriter, Suspended, Title,
-    write_lines, write_spans,
+    LinksWriter, MAX_VALUE_DEPTH, ResourceHead, SpanHead, SpanStart, SpanTemplate, SpanWriter,
+    Suspended, TemplateAttributes, Title, write_lines, write_spans,
 };

@@ -37,12 +37,14 @@ use crate::span::{Resource, Scope, SpanKind};
 mod field;
 mod owned;
 mod span;
+mod template;
 mod value;
 
 pub use field::{AttributeHead, AttributeKey, KeyHead};
 use field::{Part, put_message, put_text, put_uint, varint_len};
 pub use owned::write_request;
 pub use span::{EventsWriter, ItemWriter, LinksWriter, SpanWriter};
+pub use template::{SpanTemplate, TemplateAttributes};
 pub use value::AttributeValue;
 
 /// What a resource, its scope and their spans have around them, encoded once.
@@ -153,15 +155,21 @@ impl Request {
         Self::default()
     }
 
-    /// Begins a span, which counts when it is finished.
+    /// Makes ready for a span.
     #[inline]
-    pub fn span(&mut self, resource: &ResourceHead, start: &SpanStart<'_>) -> SpanWriter<'_> {
+    fn begin(&mut self, resource: &ResourceHead) {
         if self.spans == 0 {
             self.room = resource.room();
             self.end = self.room;
             self.bytes.resize(self.end, 0);
         }
         self.bytes.truncate(self.end);
+    }
+
+    /// Begins a span, which counts when it is finished.
+    #[inline]
+    pub fn span(&mut self, resource: &ResourceHead, start: &SpanStart<'_>) -> SpanWriter<'_> {
+        self.begin(resource);
         let part = Part::begin(&mut self.bytes, SPANS, self.width.max(1));
         SpanWriter::new(
             span::Progress {
@@ -243,6 +251,6 @@ impl Head<'_> {
     fn length(&mut self, tag: u8, length: usize) {
         self.put(&[tag]);
         let varint = field::Varint::of(length as u64);
-        self.put(varint.bytes());
+        self.put(&varint.padded()[..varint.len]);
     }
 }

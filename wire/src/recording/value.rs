@@ -93,6 +93,7 @@ impl<'a> ArrayRef<'a> {
 }
 
 /// Takes one value of kind `tag` from the front of `words`; gives it and the rest. `None` if it does not fit.
+#[inline]
 pub fn decode(tag: Tag, words: &[u64]) -> Option<(ValueRef<'_>, &[u64])> {
     let (&first, rest) = words.split_first()?;
     Some(match tag {
@@ -119,11 +120,13 @@ pub fn decode(tag: Tag, words: &[u64]) -> Option<(ValueRef<'_>, &[u64])> {
 }
 
 /// Takes a text from the front of `words`. `None` if it does not fit or is not UTF-8.
+#[inline]
 pub fn decode_str(words: &[u64]) -> Option<(&str, &[u64])> {
     let (bytes, rest) = decode_bytes(words)?;
     Some((str::from_utf8(bytes).ok()?, rest))
 }
 
+#[inline]
 fn decode_bytes(words: &[u64]) -> Option<(&[u8], &[u64])> {
     let (&len, rest) = words.split_first()?;
     let len = usize::try_from(len).ok()?;

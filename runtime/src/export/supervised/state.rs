@@ -111,6 +111,15 @@ impl<B> Filling<B> {
         self.batch.spans() as u64 + self.refused
     }
 
+    /// Whether there is room for spans of so many bytes in all, and they are not too much for one batch.
+    pub(super) fn has_room(&self, spans: usize, bytes: usize) -> bool
+    where
+        B: Batch,
+    {
+        let bytes = self.batch.bytes() + bytes;
+        self.batch.spans() + spans <= self.most.0 && bytes <= self.most.1.min(BATCH_BYTES)
+    }
+
     /// Whether there is room for a span of so many bytes; if not, it counts as refused.
     pub(super) fn admits(&mut self, bytes: usize) -> bool
     where

@@ -39,6 +39,7 @@ use crate::span::{Resource, Scope, SpanKind};
 mod members;
 mod owned;
 mod span;
+mod template;
 mod text;
 mod value;
 
@@ -46,6 +47,7 @@ use members::Members;
 pub use members::{AttributeHead, AttributeKey, KeyHead};
 pub use owned::{write_lines, write_spans};
 pub use span::{EventsWriter, ItemWriter, LinksWriter, SpanWriter};
+pub use template::{SpanTemplate, TemplateAttributes};
 pub use value::{AttributeValue, MAX_VALUE_DEPTH};
 
 /// All that a line says before and after its spans, encoded once.
@@ -139,13 +141,17 @@ impl<'o> LineWriter<'o> {
 
     /// Begins a span, which counts when it is finished.
     pub fn span(&mut self, start: &SpanStart<'_>) -> SpanWriter<'_> {
-        let out = &mut *self.out;
-        out.truncate(self.progress.end);
+        self.separate();
+        write_start(self.out, start);
+        SpanWriter::new(self.out, &mut self.progress)
+    }
+
+    /// Makes ready for a span.
+    fn separate(&mut self) {
+        self.out.truncate(self.progress.end);
         if self.progress.spans > 0 {
-            out.push(b',');
+            self.out.push(b',');
         }
-        write_start(out, start);
-        SpanWriter::new(out, &mut self.progress)
     }
 
     /// Puts the line aside, with the spans that were finished; its output must not change until it

@@ -1,11 +1,17 @@
 //! Fields: numbers in as few bytes as they need, texts, messages whose length is known last.
 
-use super::value::AttributeValue;
+use super::span::ATTRIBUTES;
+use super::value::{AttributeValue, Scalar};
 use crate::span::Value;
 
 /// An attribute's key, encoded once.
 #[derive(Clone, Debug)]
-pub struct KeyHead(Vec<u8>);
+pub struct KeyHead {
+    /// A span's attribute up to the length of its value: tag, room for its own length, key, tag of the value. Zeros
+    /// follow, up to [`SHORT`] bytes.
+    padded: Vec<u8>,
+    len: usize,
+}
 
 /// An attribute with its value, encoded once.
 #[derive(Clone, Debug)]
@@ -23,15 +29,27 @@ mod sealed {
     }
 }
 
+/// Bytes of which all are copied, though some are not wanted: that takes less than a copy of unknown length.
+const SHORT: usize = 32;
+
 const KEY: u8 = super::tag(1);
 const VALUE: u8 = super::tag(2);
 
 impl KeyHead {
     /// Encodes a key.
     pub fn new(key: &str) -> Self {
-        let mut encoded = Vec::with_capacity(key.len() + 2);
-        put_text(&mut encoded, KEY, key);
-        Self(encoded)
+        let mut padded = vec![ATTRIBUTES, 0];
+        put_text(&mut padded, KEY, key);
+        padded.push(VALUE);
+        let len = padded.len();
+        padded.resize(len.max(SHORT), 0);
+        Self { padded, len }
+    }
+
+    /// The key's own field.
+    #[inline]
+    fn field(&self) -> &[u8] {
+        &self.padded[2..self.len - 1]
     }
 }
 
@@ -53,12 +71,14 @@ impl AttributeKey for &KeyHead {}
 impl AttributeKey for &str {}
 
 impl sealed::Key for &KeyHead {
+    #[inline]
     fn encoded_len(self) -> usize {
-        self.0.len()
+        self.len - 3
     }
 
+    #[inline]
     fn write(self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.0);
+        out.extend_from_slice(self.field());
     }
 }
 
@@ -85,13 +105,38 @@ pub(super) fn put_attribute(
     key: impl AttributeKey,
     value: impl AttributeValue,
 ) {
-    let len = value.encoded_len();
-    out.push(tag);
-    put_varint(out, attribute_len(key, len) as u64);
-    key.write(out);
-    out.push(VALUE);
-    put_varint(out, len as u64);
+    let value_len = value.encoded_len();
+    let len = key.encoded_len() + 2 + value_len;
+    if len < 0x80 {
+        out.extend_from_slice(&[tag, len as u8]);
+        key.write(out);
+        out.extend_from_slice(&[VALUE, value_len as u8]);
+    } else {
+        out.push(tag);
+        put_varint(out, attribute_len(key, value_len) as u64);
+        key.write(out);
+        out.push(VALUE);
+        put_varint(out, value_len as u64);
+    }
     value.write(out);
+}
+
+/// Puts a value that is encoded already as an attribute of a span: all but what follows its first bytes.
+#[inline]
+pub(super) fn put_encoded(out: &mut Vec<u8>, key: &KeyHead, value: Scalar, behind: usize) -> bool {
+    let value_len = value.len + behind;
+    let len = key.len - 1 + value_len;
+    let (true, Some(short)) = (key.len <= SHORT && len < 0x80, key.padded.first_chunk::<SHORT>())
+    else {
+        return false;
+    };
+    let at = out.len();
+    put_short(out, short, key.len);
+    out[at + 1] = len as u8;
+    // A message of so few bytes ends in the upper half.
+    let field = value.word << 8 | value_len as u128;
+    put_short(out, &field.to_le_bytes(), 1 + value.len);
+    true
 }
 
 fn put_attribute_content(out: &mut Vec<u8>, key: impl AttributeKey, value: impl AttributeValue) {
@@ -121,9 +166,15 @@ pub(super) fn put_text(out: &mut Vec<u8>, tag: u8, text: &str) {
 }
 
 /// Puts a message or bytes, also empty ones.
+#[inline]
 pub(super) fn put_message(out: &mut Vec<u8>, tag: u8, message: &[u8]) {
-    out.push(tag);
-    put_varint(out, message.len() as u64);
+    match message.len() {
+        len @ ..0x80 => out.extend_from_slice(&[tag, len as u8]),
+        len => {
+            out.push(tag);
+            put_varint(out, len as u64);
+        }
+    }
     out.extend_from_slice(message);
 }
 
@@ -147,31 +198,56 @@ pub(super) fn put_varint(out: &mut Vec<u8>, number: u64) {
     if number < 0x80 {
         out.push(number as u8);
     } else {
-        out.extend_from_slice(Varint::of(number).bytes());
+        let varint = Varint::of(number);
+        put_short(out, &varint.padded(), varint.len);
     }
+}
+
+/// Puts the first `len` bytes.
+#[inline]
+pub(super) fn put_short<const MOST: usize>(out: &mut Vec<u8>, bytes: &[u8; MOST], len: usize) {
+    let end = out.len() + len;
+    out.extend_from_slice(bytes);
+    out.truncate(end);
 }
 
 /// A number as it is encoded.
 pub(super) struct Varint {
-    bytes: [u8; 10],
-    len: usize,
+    /// Its bytes, the first in the low bits.
+    pub(super) word: u128,
+    pub(super) len: usize,
 }
 
 impl Varint {
-    pub(super) fn of(mut number: u64) -> Self {
-        let mut bytes = [0; 10];
-        let mut len = 0;
+    #[inline]
+    pub(super) fn of(number: u64) -> Self {
+        let len = varint_len(number);
+        if len > 8 {
+            return Self::long(number);
+        }
+        // Its groups of seven bits apart from each other by one: first two of four groups, then four of two, then all.
+        let spread = number & 0x0fff_ffff | (number & 0x00ff_ffff_f000_0000) << 4;
+        let spread = spread & 0x0000_3fff_0000_3fff | (spread & 0x0fff_c000_0fff_c000) << 2;
+        let spread = spread & 0x007f_007f_007f_007f | (spread & 0x3f80_3f80_3f80_3f80) << 1;
+        let more = 0x8080_8080_8080_8080 & ((1 << (8 * (len - 1))) - 1);
+        Self { word: (spread | more).into(), len }
+    }
+
+    #[cold]
+    fn long(mut number: u64) -> Self {
+        let (mut word, mut len) = (0, 0);
         while number >= 0x80 {
-            bytes[len] = number as u8 | 0x80;
+            word |= u128::from(number as u8 | 0x80) << (8 * len);
             number >>= 7;
             len += 1;
         }
-        bytes[len] = number as u8;
-        Self { bytes, len: len + 1 }
+        Self { word: word | u128::from(number) << (8 * len), len: len + 1 }
     }
 
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
+    /// Its bytes, and zeros behind them.
+    #[inline]
+    pub(super) fn padded(&self) -> [u8; 16] {
+        self.word.to_le_bytes()
     }
 }
 
@@ -222,7 +298,7 @@ impl Part {
         if length.len != width {
             move_message(out, at + width, at + length.len);
         }
-        out[at..at + length.len].copy_from_slice(length.bytes());
+        out[at..at + length.len].copy_from_slice(&length.padded()[..length.len]);
         length.len
     }
 }
@@ -242,6 +318,14 @@ mod tests {
 
     #[test]
     fn a_number_takes_as_few_bytes_as_it_needs() {
+        for shift in 0..64 {
+            for number in
+                [1 << shift, (1 << shift) - 1, u64::MAX >> shift, 0x9e37_79b9_7f4a_7c15 >> shift]
+            {
+                let (fast, plain) = (Varint::of(number), Varint::long(number));
+                assert_eq!((fast.word, fast.len), (plain.word, plain.len), "{number:#x}");
+            }
+        }
         for (number, expected) in [
             (0, &[0][..]),
             (127, &[0x7f]),

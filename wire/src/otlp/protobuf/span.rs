@@ -6,6 +6,7 @@ use super::field::{
 use super::value::AttributeValue;
 use super::{SpanHead, SpanStart, Title, tag};
 use crate::id::{SpanId, TraceId};
+use crate::otlp::Execution;
 use crate::span::{SpanKind, StatusCode};
 
 /// A span whose attributes are being written.
@@ -70,7 +71,7 @@ const NAME: u8 = tag(5);
 const KIND: u8 = 6 << 3;
 const START: u8 = 7 << 3 | 1;
 const END: u8 = 8 << 3 | 1;
-const ATTRIBUTES: u8 = tag(9);
+pub(super) const ATTRIBUTES: u8 = tag(9);
 const DROPPED_ATTRIBUTES: u8 = 10 << 3;
 const EVENTS: u8 = tag(11);
 const DROPPED_EVENTS: u8 = 12 << 3;
@@ -79,6 +80,10 @@ const DROPPED_LINKS: u8 = 14 << 3;
 const STATUS: u8 = tag(15);
 /// 16 takes two bytes: fixed, 32 bits.
 const FLAGS: [u8; 2] = [0x85, 0x01];
+/// Bytes of the fields of trace, span and parent.
+pub(super) const IDS_AND_PARENT: usize = 38;
+/// Bytes of the fields of both times.
+pub(super) const TIMES: usize = 18;
 /// Of a status.
 const MESSAGE: u8 = tag(2);
 const CODE: u8 = 3 << 3;
@@ -92,7 +97,7 @@ impl<'r> SpanWriter<'r> {
     #[inline]
     pub(super) fn new(progress: Progress<'r>, part: Part, start: &SpanStart<'_>) -> Self {
         let out = &mut *progress.out;
-        let mut ids = [0; 38];
+        let mut ids = [0; IDS_AND_PARENT];
         ids[..28].copy_from_slice(&fields_of_ids(start.trace_id, start.span_id));
         match start.parent_span_id {
             Some(parent) => {
@@ -131,6 +136,11 @@ impl<'r> SpanWriter<'r> {
     pub fn encoded(&mut self, attribute: &AttributeHead) -> &mut Self {
         put_message(self.0.progress.out, ATTRIBUTES, attribute.content());
         self
+    }
+
+    /// Where attributes are written to.
+    pub(super) fn output(&mut self) -> &mut Vec<u8> {
+        self.0.progress.out
     }
 
     /// Goes on to the events; so many attributes were dropped.
@@ -248,13 +258,28 @@ fn fields_of_ids(trace_id: TraceId, span_id: SpanId) -> [u8; 28] {
     fields
 }
 
+/// Puts the ids into their fields.
+#[inline]
+pub(super) fn fill_ids(fields: &mut [u8; IDS_AND_PARENT], it: &Execution) {
+    fields[2..18].copy_from_slice(&it.trace_id.to_bytes());
+    fields[20..28].copy_from_slice(&it.span_id.to_bytes());
+    fields[30..].copy_from_slice(&it.parent_span_id.to_bytes());
+}
+
+/// Puts the times into their fields.
+#[inline]
+pub(super) fn fill_times(fields: &mut [u8; TIMES], it: &Execution) {
+    fields[1..9].copy_from_slice(&it.start_unix_nano.to_le_bytes());
+    fields[10..].copy_from_slice(&it.end_unix_nano.to_le_bytes());
+}
+
 fn put_times(out: &mut Vec<u8>, start: u64, end: u64) {
     if start == 0 || end == 0 {
         put_fixed(out, START, start);
         put_fixed(out, END, end);
         return;
     }
-    let mut fields = [0; 18];
+    let mut fields = [0; TIMES];
     fields[0] = START;
     fields[1..9].copy_from_slice(&start.to_le_bytes());
     fields[9] = END;

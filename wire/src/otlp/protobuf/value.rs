@@ -1,6 +1,6 @@
 //! Attribute values, borrowed from a recording or owned.
 
-use super::field::{attribute_len, put_attribute, put_varint, varint_len};
+use super::field::{Varint, attribute_len, put_attribute, put_varint, varint_len};
 use crate::otlp::json::MAX_VALUE_DEPTH;
 use crate::recording::value::ValueRef;
 use crate::span::Value;
@@ -30,6 +30,33 @@ const MAP: u8 = super::tag(6);
 const BYTES: u8 = super::tag(7);
 /// The field of arrays and maps that holds their elements.
 const ELEMENTS: u8 = super::tag(1);
+
+/// A message `AnyValue` that holds a number, or what stands before a text that follows: up to eleven bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Scalar {
+    /// Its bytes, the first in the low bits.
+    pub(super) word: u128,
+    pub(super) len: usize,
+}
+
+impl Scalar {
+    #[inline]
+    pub(super) fn integer(value: i64) -> Self {
+        let Varint { word, len } = Varint::of(value as u64);
+        Self { word: word << 8 | u128::from(INT), len: 1 + len }
+    }
+
+    #[inline]
+    pub(super) fn double(value: f64) -> Self {
+        Self { word: u128::from(value.to_bits()) << 8 | u128::from(DOUBLE), len: 9 }
+    }
+
+    /// What stands before a text of less than 128 bytes.
+    #[inline]
+    pub(super) fn before_text(len: usize) -> Self {
+        Self { word: (len as u128) << 8 | u128::from(STRING), len: 2 }
+    }
+}
 
 impl AttributeValue for ValueRef<'_> {}
 impl AttributeValue for &Value {}
@@ -134,6 +161,7 @@ impl<'a> Nested<'a> {
 }
 
 /// Bytes of a field with a message of so many.
+#[inline]
 fn message_len(len: usize) -> usize {
     1 + varint_len(len as u64) + len
 }
@@ -155,20 +183,29 @@ fn put_elements<V: sealed::Value, I: Iterator<Item = V>>(
     }
 }
 
+#[inline]
 fn put_bytes(out: &mut Vec<u8>, tag: u8, bytes: &[u8]) {
     super::field::put_message(out, tag, bytes);
 }
 
+#[inline]
 fn put_bool(out: &mut Vec<u8>, value: bool) {
     out.extend_from_slice(&[BOOL, value.into()]);
 }
 
 /// Negative ones take ten bytes, as protobuf wants it.
+#[inline]
 fn put_integer(out: &mut Vec<u8>, value: i64) {
-    out.push(INT);
-    put_varint(out, value as u64);
+    match value {
+        0..0x80 => out.extend_from_slice(&[INT, value as u8]),
+        _ => {
+            out.push(INT);
+            put_varint(out, value as u64);
+        }
+    }
 }
 
+#[inline]
 fn put_double(out: &mut Vec<u8>, value: f64) {
     let [a, b, c, d, e, f, g, h] = value.to_le_bytes();
     out.extend_from_slice(&[DOUBLE, a, b, c, d, e, f, g, h]);

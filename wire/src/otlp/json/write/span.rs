@@ -45,8 +45,14 @@ impl<'l> SpanWriter<'l> {
 
     /// Adds an attribute that is encoded already.
     pub fn encoded(&mut self, attribute: &AttributeHead) -> &mut Self {
-        attribute.write(self.0.list.item(ATTRIBUTES));
+        self.0.list.encoded(attribute);
         self
+    }
+
+    /// Has the list of its attributes changed.
+    pub(super) fn with_list(self, change: impl FnOnce(List<'l>) -> List<'l>) -> Self {
+        let Part { list, progress } = self.0;
+        Self(Part { list: change(list), progress })
     }
 
     /// Goes on to the events; so many attributes were dropped.
@@ -151,9 +157,10 @@ struct Part<'l> {
 
 /// A list that is left out if it is empty. Never the first member of its object.
 #[derive(Debug)]
-struct List<'l> {
-    out: &'l mut Vec<u8>,
-    open: bool,
+pub(super) struct List<'l> {
+    pub(super) out: &'l mut Vec<u8>,
+    /// Whether it has items.
+    pub(super) open: bool,
 }
 
 impl List<'_> {
@@ -164,12 +171,17 @@ impl List<'_> {
         self.out
     }
 
-    fn attribute(&mut self, key: impl AttributeKey, value: impl AttributeValue) {
+    pub(super) fn attribute(&mut self, key: impl AttributeKey, value: impl AttributeValue) {
         write_attribute(self.item(ATTRIBUTES), key, value);
     }
 
+    /// Adds an attribute that is encoded already.
+    pub(super) fn encoded(&mut self, attribute: &AttributeHead) {
+        attribute.write(self.item(ATTRIBUTES));
+    }
+
     /// Ends the list and says how many items were dropped.
-    fn close(&mut self, dropped_key: &'static str, dropped: u32) {
+    pub(super) fn close(&mut self, dropped_key: &'static str, dropped: u32) {
         if self.open {
             self.out.push(b']');
             self.open = false;
