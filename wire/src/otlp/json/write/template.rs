@@ -78,7 +78,7 @@ impl SpanTemplate {
         first[TRACE_AT..][..TraceId::HEX_LEN].copy_from_slice(&it.trace_id.to_hex());
         first[SPAN_AT..][..SpanId::HEX_LEN].copy_from_slice(&it.span_id.to_hex());
         first[PARENT_AT..][..SpanId::HEX_LEN].copy_from_slice(&it.parent_span_id.to_hex());
-        first[FLAGS_AT..].copy_from_slice(&flag_digits(it.flags));
+        first[FLAGS_AT..].copy_from_slice(&THREE_DIGITS[it.flags as usize]);
         let times: &mut [u8; TIMES] = span[self.begin..].first_chunk_mut().expect(fits);
         times[..TIME].copy_from_slice(&time_digits(it.start_unix_nano));
         times[TIME + END.len()..].copy_from_slice(&time_digits(it.end_unix_nano));
@@ -94,10 +94,7 @@ impl LineWriter<'_> {
         it: &Execution,
         more: impl FnOnce(&mut TemplateAttributes<'_>),
     ) {
-        let has_places = |time: u64| (TIMES_FROM..TIMES_TO).contains(&time);
-        if !(has_places(it.start_unix_nano) && has_places(it.end_unix_nano))
-            || !(100..1000).contains(&it.flags)
-        {
+        if !it.has_usual_digits() {
             return self.push_anyhow(template, it, more);
         }
         self.separate();
@@ -151,14 +148,32 @@ impl TemplateAttributes<'_> {
     }
 }
 
+impl Execution {
+    /// Whether flags and times have as many digits as in the template.
+    #[inline]
+    fn has_usual_digits(&self) -> bool {
+        let is_usual = |time: u64| (TIMES_FROM..TIMES_TO).contains(&time);
+        is_usual(self.start_unix_nano)
+            && is_usual(self.end_unix_nano)
+            && (100..1000).contains(&self.flags)
+    }
+}
+
 /// Times of so many digits.
 const TIMES_FROM: u64 = 1_000_000_000_000_000_000;
 const TIMES_TO: u64 = 10_000_000_000_000_000_000;
 
-/// The three digits of a number that has so many.
-fn flag_digits(number: u32) -> [u8; 3] {
-    [number / 100, number / 10 % 10, number % 10].map(|digit| b'0' + digit as u8)
-}
+/// The digits of all numbers below 1000, zeros in front.
+static THREE_DIGITS: [[u8; 3]; 1000] = {
+    let mut table = [[b'0'; 3]; 1000];
+    let mut number = 0;
+    while number < 1000 {
+        let digits = [number / 100, number / 10 % 10, number % 10];
+        table[number] = [b'0' + digits[0] as u8, b'0' + digits[1] as u8, b'0' + digits[2] as u8];
+        number += 1;
+    }
+    table
+};
 
 /// The digits of a time that has [`TIME`] of them.
 #[inline]
@@ -167,7 +182,7 @@ fn time_digits(time: u64) -> [u8; TIME] {
     let mut digits = [0; TIME];
     let (rest, last) = (time / EIGHT, time % EIGHT);
     let (first, middle) = (rest / EIGHT, rest % EIGHT);
-    digits[..3].copy_from_slice(&flag_digits(first as u32));
+    digits[..3].copy_from_slice(&THREE_DIGITS[first as usize]);
     digits[3..11].copy_from_slice(&eight_digits(middle));
     digits[11..].copy_from_slice(&eight_digits(last));
     digits
@@ -178,11 +193,11 @@ fn time_digits(time: u64) -> [u8; TIME] {
 #[inline]
 fn eight_digits(number: u64) -> [u8; 8] {
     // Divides by 10 000, 100 and 10 in each part: exact for what stands there.
-    let fours = number / 10_000 | (number % 10_000) << 32;
-    let hundreds = (fours * 5243 >> 19) & 0x0000_007f_0000_007f;
-    let twos = hundreds | (fours - 100 * hundreds) << 16;
-    let tens = (twos * 103 >> 10) & 0x000f_000f_000f_000f;
-    let ones = tens | (twos - 10 * tens) << 8;
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    let hundreds = ((fours * 5243) >> 19) & 0x0000_007f_0000_007f;
+    let twos = hundreds | ((fours - 100 * hundreds) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    let ones = tens | ((twos - 10 * tens) << 8);
     (ones | 0x3030_3030_3030_3030).to_le_bytes()
 }
 
