@@ -78,6 +78,35 @@ fn a_thread_that_ends_loses_nothing_and_its_chunk_is_used_anew_only_when_read() 
 }
 
 #[test]
+fn what_a_thread_leaves_of_its_chunk_another_one_goes_on_with_behind_all_that_stands_there() {
+    explore(|| {
+        let (memory, writer) = small_chunks(1);
+        let pool = memory.pool();
+        let ends = thread::spawn(move || {
+            end_span(begin(&writer, 1), 1);
+            // The exit hook.
+            writer.leave(pool);
+        });
+        let later = thread::spawn(move || {
+            let writer = Writer::new();
+            let has_room = writer.refill(pool, slot::WORDS);
+            if has_room {
+                end_span(begin(&writer, 2), 2);
+                writer.leave(pool);
+            }
+            has_room
+        });
+        let mut collector = Collector::new(pool);
+        collector.walk();
+        ends.join().unwrap();
+        let has_room = later.join().unwrap();
+        collector.walk();
+        let expected = if has_room { vec![1, 2] } else { vec![1] };
+        assert_eq!(collector.ended(), expected);
+    });
+}
+
+#[test]
 fn a_span_that_ends_after_its_thread_is_seen_and_keeps_its_chunk_until_then() {
     explore(|| {
         let (memory, writer) = small_chunks(0);

@@ -87,8 +87,8 @@ impl Pool {
     pub(crate) fn leave(&self, head: &Head) {
         let tail = head[chunk::TAIL].load(Ordering::Relaxed) as usize;
         let worth = size_of_chunk(head) == SMALL_CHUNK && tail + WORTH <= SMALL_CHUNK;
-        // A sixteenth of the pool at most.
-        let most = self.space.blocks() as u32 / 16 * SMALL_PER_BLOCK as u32;
+        // A sixteenth of the pool at most, but one always.
+        let most = (self.space.blocks() / 16 * SMALL_PER_BLOCK).max(1) as u32;
         if worth && self.left_count.load(Ordering::Relaxed) < most {
             self.left_count.fetch_add(1, Ordering::Relaxed);
             self.left.push(&self.space, self.page_of(head));
