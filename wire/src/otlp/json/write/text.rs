@@ -27,7 +27,7 @@ pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     let mut written = 0;
     let mut at = 0;
-    while let Some(skipped) = bytes[at..].iter().position(|&byte| SUSPECT[usize::from(byte)]) {
+    while let Some(skipped) = first_suspect(&bytes[at..]) {
         at += skipped;
         let Some(character) = text[at..].chars().next() else { break };
         let next = at + character.len_utf8();
@@ -40,6 +40,26 @@ pub(super) fn write_text(out: &mut Vec<u8>, text: &str) {
     }
     out.extend_from_slice(&bytes[written..]);
     out.push(b'"');
+}
+
+/// Where the first byte stands at which a character to escape may begin.
+fn first_suspect(bytes: &[u8]) -> Option<usize> {
+    let (eights, _) = bytes.as_chunks();
+    let plain = 8 * eights.iter().take_while(|eight| are_plain(**eight)).count();
+    let suspect = bytes[plain..].iter().position(|&byte| SUSPECT[usize::from(byte)])?;
+    Some(plain + suspect)
+}
+
+/// Whether all of these bytes are ASCII that stands for itself. `false` says only that they are to be looked at.
+#[inline]
+fn are_plain(bytes: [u8; 8]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    let word = u64::from_le_bytes(bytes);
+    // The high bit of a byte tells, above the first that is found perhaps of others too.
+    let is_below = |word: u64, limit: u64| word.wrapping_sub(limit * ONES) & !word;
+    let is = |byte: u8| is_below(word ^ (u64::from(byte) * ONES), 1);
+    (word | is_below(word, 0x20) | is(b'"') | is(b'\\') | is(0x7f)) & HIGH == 0
 }
 
 fn is_escaped(character: char) -> bool {
@@ -89,6 +109,18 @@ mod tests {
         assert_eq!(written("\t\r\n\0\u{1b}[2J\u{7f}"), r#""\t\r\n\u0000\u001b[2J\u007f""#);
         assert_eq!(written("\u{9b}2J\u{a0}"), "\"\\u009b2J\u{a0}\"");
         assert_eq!(written("\u{2027}\u{2028}\u{2029}"), "\"\u{2027}\\u2028\\u2029\"");
+    }
+
+    #[test]
+    fn each_byte_is_judged_alike_alone_and_among_others() {
+        for byte in 0..=u8::MAX {
+            for at in 0..8 {
+                let mut bytes = *b"plain ~!";
+                bytes[at] = byte;
+                let is_suspect = SUSPECT[usize::from(byte)] || byte >= 0x80;
+                assert_eq!(are_plain(bytes), !is_suspect, "{byte:#x} at {at}");
+            }
+        }
     }
 
     proptest! {
