@@ -81,9 +81,9 @@ proptest! {
             let title = protobuf::SpanHead::new(&span.name, span.kind);
             let template = protobuf::SpanTemplate::new(title, always.collect());
             if more.is_empty() {
-                request.push(&head, &template, &execution_of(span));
+                request.push(&head, &template, execution_of(span));
             } else {
-                request.push_with(&head, &template, &execution_of(span), |to| {
+                request.push_with(&head, &template, execution_of(span), |to| {
                     for (key, value) in more {
                         to.attribute(&**key, value);
                     }
@@ -105,7 +105,7 @@ proptest! {
             let always = always.iter().map(|(key, value)| json::AttributeHead::new(&**key, value));
             let title = json::SpanHead::new(&span.name, span.kind);
             let template = json::SpanTemplate::new(title, always.collect());
-            line.push_with(&template, &execution_of(span), |to| {
+            line.push_with(&template, execution_of(span), |to| {
                 for (key, value) in more {
                     to.attribute(&**key, value);
                 }

@@ -48,10 +48,12 @@ impl Gathered {
 
     /// Whether an ended span is plain, going by its slot.
     #[inline]
-    pub(super) fn admits(&self, slot: &[u64; slot::WORDS]) -> bool {
-        let (meta, life) = (slot[slot::META], slot[slot::LIFE]);
+    pub(super) fn admits(&self, slot: &[AtomicU64; slot::WORDS]) -> bool {
+        let word = |at: usize| slot[at].load(Ordering::Relaxed);
         // Flags stand above the number of attributes, and a plain span has none.
-        life & NOT_PLAIN == 0 && slot[slot::PARENT] != 0 && meta >> 48 < self.fewer
+        word(slot::LIFE) & NOT_PLAIN == 0
+            && word(slot::PARENT) != 0
+            && word(slot::META) >> 48 < self.fewer
     }
 
     /// Whether there is room for a record with so many words behind its slot.
@@ -60,15 +62,22 @@ impl Gathered {
         self.used + slot::WORDS + behind <= WORDS
     }
 
-    /// Adds a span, for which there is room: its slot, with its times, and what stands behind that.
+    /// Adds a span, for which there is room: its slot, its times, and what stands behind the slot.
     #[inline]
-    pub(super) fn add(&mut self, slot: [u64; slot::WORDS], behind: &[AtomicU64]) {
+    pub(super) fn add(
+        &mut self,
+        slot: &[AtomicU64; slot::WORDS],
+        (begin, end): (u64, u64),
+        behind: &[AtomicU64],
+    ) {
         let Some((place, rest)) = self.words[self.used..].split_first_chunk_mut() else { return };
-        *place = slot;
-        self.highest_site = self.highest_site.max(slot[slot::META] as u32);
+        let word = |at: usize| slot[at].load(Ordering::Relaxed);
+        let meta = word(slot::META);
+        *place = [begin, end, word(2), word(3), word(4), word(5), meta, word(slot::LIFE)];
         for (copy, word) in rest.iter_mut().zip(behind) {
             *copy = word.load(Ordering::Relaxed);
         }
+        self.highest_site = self.highest_site.max(meta as u32);
         self.used += slot::WORDS + behind.len();
         self.spans += 1;
     }
@@ -221,10 +230,10 @@ mod tests {
     use super::*;
 
     /// The slot of a plain span, with one word changed.
-    fn slot(change: impl Fn(&mut [u64; slot::WORDS])) -> [u64; slot::WORDS] {
+    fn slot(change: impl Fn(&mut [u64; slot::WORDS])) -> [AtomicU64; slot::WORDS] {
         let mut slot = [10, 20, 3, 2, 5, 6, 8 << 32 | 1, slot::ACTIVE];
         change(&mut slot);
-        slot
+        slot.map(AtomicU64::new)
     }
 
     #[test]

@@ -190,26 +190,25 @@ impl Sweep {
     #[inline]
     fn gather(&mut self, record: &[AtomicU64], place: Place, out: &mut Out<'_>) -> bool {
         let Some((slot, _)) = record.split_first_chunk::<{ slot::WORDS }>() else { return false };
-        let mut slot = slot.each_ref().map(|word| word.load(Ordering::Relaxed));
-        let meta = slot[slot::META];
+        let word = |at: usize| slot[at].load(Ordering::Relaxed);
+        let meta = word(slot::META);
         let behind = record.get(slot::WORDS..usize::from((meta >> 32) as u16));
-        let (true, Some(behind)) = (self.gathered.admits(&slot), behind) else { return false };
+        let (true, Some(behind)) = (self.gathered.admits(slot), behind) else { return false };
         if !self.details.is_empty() || !self.gathered.has_room(behind.len()) {
             self.hand_out(out);
             if !self.details.is_empty() || !self.gathered.has_room(behind.len()) {
                 return false;
             }
         }
-        let (begin, end) = out.line.of_ticks(slot[slot::BEGIN], slot[slot::END]);
-        (slot[slot::BEGIN], slot[slot::END]) = (begin, end);
-        let root = slot[slot::LIFE] & slot::ROOT_MASK;
+        let times = out.line.of_ticks(word(slot::BEGIN), word(slot::END));
+        let root = word(slot::LIFE) & slot::ROOT_MASK;
         if root != 0
             && let Some(site) = self.site(meta as u32)
         {
-            let trace = [slot[slot::TRACE], slot[slot::TRACE + 1]];
-            self.breakdowns.add(root, trace, site.stage(), end - begin, self.count);
+            let trace = [word(slot::TRACE), word(slot::TRACE + 1)];
+            self.breakdowns.add(root, trace, site.stage(), times.1 - times.0, self.count);
         }
-        self.gathered.add(slot, behind);
+        self.gathered.add(slot, times, behind);
         self.handed.add(place, self.marks);
         true
     }

@@ -108,7 +108,7 @@ impl JsonLines {
             let number = span.number();
             let heads = self.sites.of(number, || run.site(number).map(SiteHeads::new));
             let (Some(heads), Some(it)) = (heads, span.execution()) else { continue };
-            line.push_with(&heads.plain, &it, |to| {
+            line.push_with(&heads.plain, it, |to| {
                 to.recorded(&heads.keys, span.attributes(), span.attribute_words())
             });
         }

@@ -79,11 +79,11 @@ impl Encode for Encoder {
             let heads = self.sites.of(number, || run.site(number).map(SiteHeads::new));
             let (Some(heads), Some(it)) = (heads, span.execution()) else { continue };
             if span.has_attributes() {
-                request.push_with(&self.head, &heads.plain, &it, |to| {
+                request.push_with(&self.head, &heads.plain, it, |to| {
                     to.recorded(&heads.keys, span.attributes(), span.attribute_words())
                 });
             } else {
-                request.push(&self.head, &heads.plain, &it);
+                request.push(&self.head, &heads.plain, it);
             }
         }
     }

@@ -56,12 +56,12 @@ impl SpanTemplate {
 
     /// Puts ids and times into a span whose ids begin at `ids`.
     #[inline]
-    fn fill(&self, span: &mut [u8], ids: usize, it: &Execution) {
+    fn fill(&self, span: &mut [u8], ids: usize, it: Execution) {
         let fits = "a copy of the template has all of its fields";
         let (_, rest) = span.split_at_mut(ids);
-        fill_ids(rest.first_chunk_mut().expect(fits), it);
+        fill_ids(rest.first_chunk_mut().expect(fits), &it);
         let (_, rest) = rest.split_at_mut(self.times - self.ids);
-        fill_times(rest.first_chunk_mut().expect(fits), it);
+        fill_times(rest.first_chunk_mut().expect(fits), &it);
     }
 }
 
@@ -75,7 +75,7 @@ fn fill_flags(span: &mut [u8], flags: u32) {
 impl Request {
     /// Adds a span that has no attributes but those of its template.
     #[inline]
-    pub fn push(&mut self, resource: &ResourceHead, template: &SpanTemplate, it: &Execution) {
+    pub fn push(&mut self, resource: &ResourceHead, template: &SpanTemplate, it: Execution) {
         if !it.is_complete() {
             return self.push_anyhow(resource, template, it, |_| ());
         }
@@ -94,7 +94,7 @@ impl Request {
         &mut self,
         resource: &ResourceHead,
         template: &SpanTemplate,
-        it: &Execution,
+        it: Execution,
         more: impl FnOnce(&mut TemplateAttributes<'_>),
     ) {
         if !it.is_complete() {
@@ -120,7 +120,7 @@ impl Request {
         &mut self,
         resource: &ResourceHead,
         template: &SpanTemplate,
-        it: &Execution,
+        it: Execution,
         more: impl FnOnce(&mut TemplateAttributes<'_>),
     ) {
         let mut span = self.span(resource, &it.start(&template.title));

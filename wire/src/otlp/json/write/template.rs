@@ -72,7 +72,7 @@ impl SpanTemplate {
     }
 
     #[inline]
-    fn fill(&self, span: &mut [u8], it: &Execution) {
+    fn fill(&self, span: &mut [u8], it: Execution) {
         let fits = "a copy of the template has all of its fields";
         let first: &mut [u8; FIRST] = span.first_chunk_mut().expect(fits);
         first[TRACE_AT..][..TraceId::HEX_LEN].copy_from_slice(&it.trace_id.to_hex());
@@ -91,7 +91,7 @@ impl LineWriter<'_> {
     pub fn push_with(
         &mut self,
         template: &SpanTemplate,
-        it: &Execution,
+        it: Execution,
         more: impl FnOnce(&mut TemplateAttributes<'_>),
     ) {
         if !it.has_usual_digits() {
@@ -115,7 +115,7 @@ impl LineWriter<'_> {
     fn push_anyhow(
         &mut self,
         template: &SpanTemplate,
-        it: &Execution,
+        it: Execution,
         more: impl FnOnce(&mut TemplateAttributes<'_>),
     ) {
         let mut span = self.span(&it.start(&template.title)).with_list(|list| {
