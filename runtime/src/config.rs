@@ -11,6 +11,7 @@ mod limits;
 mod resource;
 mod sampler;
 mod settings;
+mod tail;
 mod warning;
 
 #[cfg(feature = "clap")]
@@ -35,7 +36,9 @@ pub use choice::{LogLevel, Mapping};
 pub use limits::{Batching, SpanLimits};
 pub(crate) use resource::Process;
 pub use sampler::Sampler;
+pub(crate) use sampler::within;
 pub(crate) use settings::Settings;
+pub use tail::TailSampling;
 pub use warning::{ConfigProblem, ConfigWarning};
 
 /// The most detailed level; greater ones act as this one.
@@ -76,6 +79,7 @@ pub struct TraceConfig {
     jsonl_max_bytes: u64,
     limits: SpanLimits,
     sampler: Sampler,
+    tail: Option<TailSampling>,
     batching: Batching,
     shutdown_timeout: Duration,
     log_level: LogLevel,
@@ -99,6 +103,7 @@ impl Default for TraceConfig {
             jsonl_max_bytes: 256 << 20,
             limits: SpanLimits::default(),
             sampler: Sampler::default(),
+            tail: None,
             batching: Batching::default(),
             // A supervisor that sends SIGTERM waits 10 s or longer before it kills.
             shutdown_timeout: Duration::from_secs(5),

@@ -39,6 +39,10 @@ pub enum InitError {
     #[error("a sampling ratio of {0} is outside 0 to 1")]
     SamplingRatio(f64),
 
+    /// [`TailSampling`](crate::TailSampling) with a rate that is none.
+    #[error("a sampling rate of {0} traces per second is no rate")]
+    SamplingRate(f64),
+
     /// [`TraceConfig::resource_attribute`](crate::TraceConfig::resource_attribute) was given an
     /// empty key.
     #[error("a resource attribute has an empty key")]

@@ -168,7 +168,7 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
     register::show_in(pool);
     let anchors = Anchors::new(clock, pool, origin, clock.read());
     let sweep = Sweep::new(pool, settings.limits);
-    let collector = match Collector::start(pool, sweep, anchors, sinks) {
+    let collector = match Collector::start(pool, sweep, anchors, settings.tail, sinks) {
         Ok(collector) => collector,
         Err(error) => {
             let what = "cannot start the collector's thread";

@@ -105,7 +105,8 @@ pub use clock::ClockSource;
 #[cfg(feature = "clap")]
 pub use config::TraceArgs;
 pub use config::{
-    Batching, ConfigProblem, ConfigWarning, LogLevel, Mapping, Sampler, SpanLimits, TraceConfig,
+    Batching, ConfigProblem, ConfigWarning, LogLevel, Mapping, Sampler, SpanLimits, TailSampling,
+    TraceConfig,
 };
 pub use error::{FlushError, InitError, SinkError};
 pub use export::Exporter;

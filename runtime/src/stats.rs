@@ -5,7 +5,8 @@ use crate::chunk::DropCause;
 /// What became of every span so far, as the collector saw it at one moment.
 ///
 /// `begun` is `dropped + open + ended`; `ended` is `waiting + discarded + handed`; of each sink, `handed` is
-/// `queued + exported + failed`.
+/// `queued + exported + failed`. A sink behind [tail sampling](crate::TailSampling) was handed
+/// `handed - undecided - sampled_out`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -19,8 +20,14 @@ pub struct Stats {
     pub waiting: u64,
     /// Spans thrown away by [`Span::discard`](crate::Span::discard).
     pub discarded: u64,
-    /// Spans handed to every sink.
+    /// Spans handed to every sink, or to the decision whether those behind tail sampling get them.
     pub handed: u64,
+    /// Spans that wait for the decision about their trace.
+    pub undecided: u64,
+    /// Spans of traces that tail sampling did not want.
+    pub sampled_out: u64,
+    /// Traces that tail sampling had to decide before they had ended, for want of room or time.
+    pub decided_early: u64,
     /// Losses before the collector, by cause. Only causes that [are of spans](DropCause::is_span) count in `begun`.
     pub dropped: Vec<(DropCause, u64)>,
     /// The sinks.

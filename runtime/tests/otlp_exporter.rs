@@ -3,58 +3,18 @@
 
 #[path = "support/everything.rs"]
 mod everything;
-#[path = "../../wire/tests/common/proto.rs"]
-mod proto;
+#[path = "otlp_exporter/sent.rs"]
+mod sent;
 mod support;
+#[path = "otlp_exporter/tail.rs"]
+mod tail;
 
 use everything::{everything, plain};
-use opentelemetry_proto::tonic::trace::v1::TracesData;
-use prost::Message;
-use proto::{of_proto, to_proto};
+use sent::{Sent, collecting};
 use stagetrace::{Exporter, FlushError, init_with};
-use stagetrace_wire::span::Span;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use support::{LONG, config, flush, problems, scenarios, sink, step, steps, wait_until, written};
-
-/// The spans of each request that was sent.
-#[derive(Clone, Debug, Default)]
-struct Sent(Arc<Mutex<Vec<Vec<Span>>>>);
-
-impl Sent {
-    /// Reads a request as a server would, and checks that it is what prost would have made of its spans.
-    fn take(&self, request: &[u8]) {
-        let data = TracesData::decode(request).expect("it is a request");
-        let spans = of_proto(data);
-        assert_eq!(request, to_proto(&spans).encode_to_vec());
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(spans);
-    }
-
-    fn requests(&self) -> Vec<usize> {
-        let requests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        requests.iter().map(Vec::len).collect()
-    }
-
-    fn spans(&self) -> Vec<Span> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).concat()
-    }
-
-    fn numbers(&self) -> Vec<i64> {
-        let number = |span: &Span| span.attribute("number").and_then(|value| value.as_i64());
-        self.spans().iter().filter_map(number).collect()
-    }
-}
-
-fn collecting(name: &'static str) -> (Exporter, Sent) {
-    let sent = Sent::default();
-    let keeper = sent.clone();
-    let send = move |request: &[u8]| {
-        keeper.take(request);
-        Ok::<_, Infallible>(())
-    };
-    (Exporter::otlp(name, send), sent)
-}
 
 scenarios! {
     fn a_request_holds_the_same_spans_as_the_file() {

@@ -15,6 +15,7 @@ mod owned;
 mod run;
 mod sink;
 mod sweep;
+mod tail;
 mod view;
 mod worker;
 

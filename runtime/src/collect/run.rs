@@ -83,14 +83,9 @@ impl Gathered {
     }
 
     /// All of them; none are left.
-    pub(super) fn take<'a>(
-        &'a mut self,
-        sites: &'a [&'static Site],
-        limits: &'a SpanLimits,
-        timeline: &'a Timeline,
-    ) -> Run<'a> {
+    pub(super) fn take<'a>(&'a mut self, context: Context<'a>) -> Run<'a> {
         let (used, spans) = (std::mem::take(&mut self.used), std::mem::take(&mut self.spans));
-        Run { words: &self.words[..used], spans, sites, limits, timeline }
+        Run { words: &self.words[..used], spans, context }
     }
 
     /// The greatest number of a site that a span had so far.
@@ -105,14 +100,21 @@ impl Gathered {
     }
 }
 
+/// What is known beside the records.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Context<'a> {
+    /// The sites of all records, by their numbers less one.
+    pub(super) sites: &'a [&'static Site],
+    pub(super) limits: &'a SpanLimits,
+    pub(super) timeline: &'a Timeline,
+}
+
 /// Plain spans in the order in which they were found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run<'a> {
     words: &'a [u64],
     spans: usize,
-    sites: &'a [&'static Site],
-    limits: &'a SpanLimits,
-    timeline: &'a Timeline,
+    context: Context<'a>,
 }
 
 /// A plain span.
@@ -120,6 +122,11 @@ pub(crate) struct Run<'a> {
 pub(crate) struct Plain<'a>(Record<'a>);
 
 impl<'a> Run<'a> {
+    /// Plain spans that were kept: their words, one behind the other.
+    pub(super) fn of(words: &'a [u64], spans: usize, context: Context<'a>) -> Run<'a> {
+        Run { words, spans, context }
+    }
+
     /// How many there are.
     pub(crate) fn spans(&self) -> usize {
         self.spans
@@ -157,7 +164,7 @@ impl<'a> Run<'a> {
 
     /// The site of a number.
     pub(crate) fn site(&self, number: u32) -> Option<&'static Site> {
-        self.sites.get((number as usize).checked_sub(1)?).copied()
+        self.context.sites.get((number as usize).checked_sub(1)?).copied()
     }
 
     /// One after the other, as any span is seen.
@@ -178,8 +185,8 @@ impl<'a> Run<'a> {
                 dropped_events: 0,
                 dropped_links: 0,
                 breakdown: &[],
-                limits: run.limits,
-                timeline: run.timeline,
+                limits: run.context.limits,
+                timeline: run.context.timeline,
             })
         })
     }
@@ -196,6 +203,16 @@ impl<'a> Plain<'a> {
     #[inline]
     pub(crate) fn has_attributes(&self) -> bool {
         self.0.0.len() > slot::WORDS
+    }
+
+    /// The halves of its trace's id.
+    pub(super) fn trace(&self) -> [u64; 2] {
+        self.0.trace()
+    }
+
+    /// All of its words, with its times in Unix nanoseconds.
+    pub(super) fn words(&self) -> &'a [u64] {
+        self.0.0
     }
 
     /// How many places for attributes stand behind its slot.

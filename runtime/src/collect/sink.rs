@@ -19,6 +19,11 @@ pub(crate) trait Sink: Send {
     /// Takes plain spans, likewise.
     fn add_run(&mut self, run: &Run<'_>) -> bool;
 
+    /// Whether it gets every span at once, also those that tail sampling may leave out.
+    fn is_before_sampling(&self) -> bool {
+        false
+    }
+
     /// Lets the batch go. An error says that it is still at hand and will be tried again.
     fn commit(&mut self) -> Result<(), SinkError>;
 

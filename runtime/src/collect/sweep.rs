@@ -8,7 +8,7 @@ use super::breakdown::Breakdowns;
 use super::details::{Details, Pin, Taken};
 use super::handed::{Handed, IN_SLAB, Place};
 use super::line::Line;
-use super::run::{Gathered, Run};
+use super::run::{Context, Gathered, Run};
 use super::view::{Record, SpanView};
 use crate::chunk::{Hand, Pool, Progress, Seen, generation};
 use crate::config::SpanLimits;
@@ -58,6 +58,14 @@ pub(crate) enum Ended<'a> {
 }
 
 impl Ended<'_> {
+    /// How many spans that are.
+    pub(super) fn spans(&self) -> u64 {
+        match self {
+            Ended::One(_) => 1,
+            Ended::Plain(run) => run.spans() as u64,
+        }
+    }
+
     /// Hands over each span.
     pub(crate) fn each(&self, mut with: impl FnMut(&SpanView<'_>)) {
         match self {
@@ -120,6 +128,11 @@ impl Sweep {
             gathered: Gathered::new(&limits),
             freed: Hand::new(),
         }
+    }
+
+    /// How much one span may hold.
+    pub(super) fn limits(&self) -> &SpanLimits {
+        &self.limits
     }
 
     /// Has spans that are safe marked in the recording, or not.
@@ -218,7 +231,11 @@ impl Sweep {
         if !self.gathered.is_empty() {
             // So that the sites of all of them are known.
             let _ = self.site(self.gathered.highest_site());
-            let run = self.gathered.take(&self.sites, &self.limits, out.line.timeline);
+            let run = self.gathered.take(Context {
+                sites: &self.sites,
+                limits: &self.limits,
+                timeline: out.line.timeline,
+            });
             self.ended += run.spans() as u64;
             (out.export)(Ended::Plain(run));
         }

@@ -38,6 +38,10 @@ impl<'a> Record<'a> {
     pub(crate) fn trace(&self) -> [u64; 2] {
         [self.word(slot::TRACE), self.word(slot::TRACE + 1)]
     }
+    /// Whether its parent is not a span of this process.
+    pub(crate) fn begins_here(&self) -> bool {
+        self.word(slot::PARENT) == 0 || self.word(slot::LIFE) & slot::REMOTE != 0
+    }
     fn inline(&self) -> impl Iterator<Item = (usize, ValueRef<'a>)> + use<'a> {
         let words = self.0.get(slot::WORDS..).unwrap_or_default();
         value::inline((self.word(slot::META) >> 48) as u8, words)
@@ -136,6 +140,21 @@ impl<'a> SpanView<'a> {
         u32::from(trace) | flags::HAS_IS_REMOTE | remote
     }
 
+    /// Whether it is the root of a request.
+    pub(super) fn is_root(&self) -> bool {
+        self.record.flag(slot::ROOT)
+    }
+
+    /// Whether its parent is not a span of this process.
+    pub(super) fn begins_here(&self) -> bool {
+        self.record.begins_here()
+    }
+
+    /// Whether it failed, panicked or was cancelled.
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.record.outcome(), outcome::CANCELLED | outcome::ERROR | outcome::PANIC)
+    }
+
     /// Whether its parent is a span of another process.
     #[cfg(feature = "otel")]
     pub(crate) fn has_remote_parent(&self) -> bool {
@@ -155,9 +174,11 @@ impl<'a> SpanView<'a> {
 
     /// Status and its description.
     pub(crate) fn status(&self) -> (StatusCode, &'a str) {
-        let failed =
-            matches!(self.record.outcome(), outcome::CANCELLED | outcome::ERROR | outcome::PANIC);
-        if failed { (StatusCode::Error, self.failure().1) } else { (StatusCode::Unset, "") }
+        if self.has_failed() {
+            (StatusCode::Error, self.failure().1)
+        } else {
+            (StatusCode::Unset, "")
+        }
     }
 
     /// Hands every attribute to `with`, in order; gives how many the limits cut off.

@@ -5,8 +5,10 @@ use super::clock_report;
 use super::loss::LossReport;
 use super::sink::Sink;
 use super::sweep::{Ended, Sweep};
+use super::tail::Tail;
 use crate::chunk::{DropCause, Pool};
 use crate::complain;
+use crate::config::TailSampling;
 use crate::error::SinkError;
 use crate::record::{live, recorder};
 use crate::request::UNREADABLE;
@@ -70,12 +72,13 @@ impl Collector {
         pool: &'static Pool,
         sweep: Sweep,
         anchors: Anchors,
+        tail: Option<TailSampling>,
         sinks: Vec<Box<dyn Sink>>,
     ) -> std::io::Result<Collector> {
         // A program may begin with a burst. An error is the collector's, whose next attempt says it.
         let _ = pool.grow_to_reserve(FIRST);
         let (sender, messages) = channel();
-        let worker = Worker::new(pool, sweep, anchors, sinks);
+        let worker = Worker::new(pool, sweep, anchors, tail, sinks);
         let join = std::thread::Builder::new().name("stagetrace".into()).spawn(move || {
             signals::block();
             worker.run(&messages);
@@ -127,10 +130,40 @@ impl Collector {
     }
 }
 
+/// Hands what has ended to those of the sinks that shall have it, and lets those go that are full.
+fn hand(
+    ended: &Ended<'_>,
+    sinks: &mut [Box<dyn Sink>],
+    failed: &mut [bool],
+    panics: &AtomicU64,
+    shall_have: impl Fn(&dyn Sink) -> bool,
+) {
+    for (sink, failed) in sinks.iter_mut().zip(failed) {
+        if !shall_have(&**sink) {
+            continue;
+        }
+        let add = AssertUnwindSafe(|| {
+            let is_full = match ended {
+                Ended::One(span) => sink.add(span),
+                Ended::Plain(run) => sink.add_run(run),
+            };
+            if is_full && !*failed {
+                // An error stays in the sink, and comes again at the end of the turn.
+                *failed = sink.commit().is_err();
+            }
+        });
+        if catch_unwind(add).is_err() {
+            panics.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
 struct Worker {
     pool: &'static Pool,
     sweep: Sweep,
     anchors: Anchors,
+    /// What waits for the decision about its trace, if there is one.
+    tail: Option<Tail>,
     sinks: Vec<Box<dyn Sink>>,
     losses: LossReport,
     pause: Duration,
@@ -150,11 +183,13 @@ impl Worker {
         pool: &'static Pool,
         mut sweep: Sweep,
         anchors: Anchors,
+        tail: Option<TailSampling>,
         sinks: Vec<Box<dyn Sink>>,
     ) -> Worker {
         sweep.mark_if(sinks.iter().any(|sink| sink.is_durable()));
         Worker {
             pool,
+            tail: tail.map(|rules| Tail::new(rules, *sweep.limits())),
             sweep,
             anchors,
             losses: LossReport::new(pool),
@@ -227,34 +262,31 @@ impl Worker {
     }
 
     fn walk(&mut self) -> usize {
-        let Worker { sweep, anchors, sinks, handed, panics, pool, failed, .. } = self;
+        let Worker { sweep, anchors, tail, sinks, handed, panics, pool, failed, .. } = self;
         failed.fill(false);
-        sweep.walk(anchors.timeline(), &mut |ended| {
-            let spans = match &ended {
-                Ended::One(_) => 1,
-                Ended::Plain(run) => run.spans() as u64,
-            };
-            let before = std::mem::replace(handed, *handed + spans);
+        let timeline = anchors.timeline();
+        let news = sweep.walk(timeline, &mut |ended| {
+            let before = std::mem::replace(handed, *handed + ended.spans());
             if before / 1024 != *handed / 1024 {
                 // A long walk must not starve the callers; an error is reported at the end of the turn.
                 let _ = pool.grow_to_reserve(RESERVE);
             }
-            for (sink, failed) in sinks.iter_mut().zip(&mut *failed) {
-                let add = AssertUnwindSafe(|| {
-                    let is_full = match &ended {
-                        Ended::One(span) => sink.add(span),
-                        Ended::Plain(run) => sink.add_run(run),
-                    };
-                    if is_full && !*failed {
-                        // An error stays in the sink, and comes again at the end of the turn.
-                        *failed = sink.commit().is_err();
-                    }
-                });
-                if catch_unwind(add).is_err() {
-                    panics.fetch_add(1, Ordering::Relaxed);
-                }
-            }
-        })
+            let Some(tail) = tail else { return hand(&ended, sinks, failed, panics, |_| true) };
+            hand(&ended, sinks, failed, panics, |sink| sink.is_before_sampling());
+            tail.take(&ended, timeline, &mut |wanted| {
+                hand(&wanted, sinks, failed, panics, |sink| !sink.is_before_sampling());
+            });
+        });
+        self.look_after_tail(false);
+        news
+    }
+
+    /// Decides what has waited too long for the decision about its trace; with `all`, all of it.
+    fn look_after_tail(&mut self, all: bool) {
+        let Worker { anchors, tail: Some(tail), sinks, panics, failed, .. } = self else { return };
+        tail.look_after(all, anchors.timeline(), &mut |wanted| {
+            hand(&wanted, sinks, failed, panics, |sink| !sink.is_before_sampling());
+        });
     }
 
     /// Has every sink let its batch go; if all do, what they were handed is safe.
@@ -347,6 +379,12 @@ impl Worker {
             let late = Instant::now() >= deadline;
             let handed = self.sweep.waiting() == 0 || rounds >= ROUNDS;
             if !asked && (handed || late) {
+                if last {
+                    self.contained(|worker| {
+                        worker.look_after_tail(true);
+                        worker.commit();
+                    });
+                }
                 self.sinks.iter_mut().for_each(|sink| sink.begin_flush(deadline, last));
                 asked = true;
             }
@@ -374,6 +412,7 @@ impl Worker {
         let ended = waiting + self.sweep.discarded + self.handed;
         let open = self.sweep.open();
         let sinks: Vec<_> = self.sinks.iter().map(|sink| sink.status()).collect();
+        let tail = self.tail.as_ref().map(|tail| tail.counts).unwrap_or_default();
         let panics = sinks.iter().map(|sink| sink.panics).sum::<u64>() + count(&self.panics);
         Stats {
             begun: lost + open + ended,
@@ -382,6 +421,9 @@ impl Worker {
             waiting,
             discarded: self.sweep.discarded,
             handed: self.handed,
+            undecided: tail.undecided,
+            sampled_out: tail.sampled_out,
+            decided_early: tail.decided_early,
             dropped,
             sinks,
             misplaced: count(&recorder::MISPLACED),

@@ -70,7 +70,7 @@ impl Sampler {
 
 /// The rule of the OpenTelemetry SDKs for Go, Java and Rust (the low eight bytes without their
 /// lowest bit, below a bound), so that a mixed system keeps the same traces.
-fn within(trace_id: u128, ratio: f64) -> bool {
+pub(crate) fn within(trace_id: u128, ratio: f64) -> bool {
     let bound = (ratio * (1u64 << 63) as f64) as u64;
     (trace_id as u64) >> 1 < bound
 }

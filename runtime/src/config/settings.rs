@@ -9,7 +9,7 @@ use stagetrace_wire::span::Value;
 
 use super::choice::word_of;
 use super::resource::Process;
-use super::{Batching, ConfigWarning, LogLevel, Mapping, Sampler, SpanLimits};
+use super::{Batching, ConfigWarning, LogLevel, Mapping, Sampler, SpanLimits, TailSampling};
 use super::{MAX_LEVEL, MAX_MEMORY, MIN_MEMORY, TraceConfig};
 use crate::error::InitError;
 
@@ -35,6 +35,7 @@ pub(crate) struct Settings {
     pub(crate) jsonl_max_bytes: u64,
     pub(crate) limits: SpanLimits,
     pub(crate) sampler: Sampler,
+    pub(crate) tail: Option<TailSampling>,
     pub(crate) batching: Batching,
     pub(crate) shutdown_timeout: Duration,
     pub(crate) log_level: LogLevel,
@@ -53,6 +54,7 @@ impl TraceConfig {
         if let Some(ratio) = self.sampler.ratio().filter(|ratio| !(0.0..=1.0).contains(ratio)) {
             return Err(InitError::SamplingRatio(ratio));
         }
+        self.tail.as_ref().map_or(Ok(()), TailSampling::check)?;
         if self.output_dir.as_os_str().is_empty() {
             return Err(InitError::OutputDir);
         }
@@ -78,6 +80,7 @@ impl TraceConfig {
             jsonl_max_bytes: self.jsonl_max_bytes,
             limits: self.limits,
             sampler: self.sampler,
+            tail: self.tail,
             batching: self.batching.fitted(),
             shutdown_timeout: self.shutdown_timeout,
             log_level: self.log_level,
@@ -133,6 +136,9 @@ mod tests {
         let ratio = |ratio| refusal(config().sampler(Sampler::Ratio(ratio)));
         assert_eq!(ratio(1.5), InitError::SamplingRatio(1.5));
         assert!(matches!(ratio(f64::NAN), InitError::SamplingRatio(_)));
+        let tail = |change: fn(&mut TailSampling)| refusal(config().tail_sampling(change));
+        assert_eq!(tail(|tail| tail.fraction = -0.1), InitError::SamplingRatio(-0.1));
+        assert_eq!(tail(|tail| tail.per_second = -1.0), InitError::SamplingRate(-1.0));
         assert_eq!(refusal(config().output_dir("")), InitError::OutputDir);
         assert_eq!(refusal(config().resource_attribute("", 1_i64)), InitError::ResourceKey);
         for run_id in ["a/b", "..", "", "a b", &"x".repeat(129)] {

@@ -252,6 +252,10 @@ impl Sink for JsonLines {
         self.buffer.len() - self.whole > LINE
     }
 
+    fn is_before_sampling(&self) -> bool {
+        true
+    }
+
     fn commit(&mut self) -> Result<(), SinkError> {
         if let Some(line) = self.line.take() {
             let spans = self.in_line - self.lines.iter().map(|(_, spans)| spans).sum::<u64>();
