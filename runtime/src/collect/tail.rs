@@ -198,17 +198,13 @@ impl Tail {
             return self.forget_decided();
         }
         let spans = waiting.spans();
-        for root in roots {
-            self.verdicts.drop((*root, trace), now);
-            waiting.take_out(*root);
-        }
+        roots.iter().for_each(|root| self.verdicts.drop((*root, trace), now));
+        waiting.take_out(roots);
         self.counts.sampled_out += (spans - waiting.spans()) as u64;
         if waiting.spans() > 0 {
-            // Another request's of the same trace.
+            // Another request's of the same trace. It keeps its place among those that wait.
             self.bytes += waiting.bytes();
             self.counts.undecided += waiting.spans() as u64;
-            waiting.since = now;
-            self.order.push_back((now, trace));
             self.waiting.insert(trace, waiting);
         }
         self.forget_decided();

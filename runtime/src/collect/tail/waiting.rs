@@ -6,6 +6,7 @@ use super::super::view::{Detail, Record, SpanView, StageTime};
 use crate::stage::Site;
 use stagetrace_wire::id::{SpanId, TraceId};
 use stagetrace_wire::recording::layout::slot;
+use std::collections::HashSet;
 use std::time::Instant;
 
 /// What is known so far of a trace.
@@ -109,16 +110,18 @@ impl Waiting {
         ended.filter(|record| record.flag(slot::ROOT) && !record.begins_here()).map(|r| r.root())
     }
 
-    /// Takes out those of this root.
-    pub(super) fn take_out(&mut self, root: u64) {
-        let mut left = Vec::new();
+    /// Takes out those of these roots.
+    pub(super) fn take_out(&mut self, roots: &[u64]) {
+        let roots: HashSet<u64> = roots.iter().copied().collect();
+        let stays = |words: &[u64]| !roots.contains(&root_of(words));
+        let mut plain = Vec::new();
         self.plain_spans = 0;
-        for words in records(&self.plain).filter(|words| root_of(words) != root) {
-            left.extend_from_slice(words);
+        for words in records(&self.plain).filter(|words| stays(words)) {
+            plain.extend_from_slice(words);
             self.plain_spans += 1;
         }
-        self.plain = left;
-        self.others.retain(|other| root_of(&other.words) != root);
+        self.plain = plain;
+        self.others.retain(|other| stays(&other.words));
     }
 
     /// Hands all of them over.
