@@ -31,6 +31,7 @@ mod interleaving;
 mod record;
 mod snapshot;
 mod span;
+mod spool;
 mod table;
 mod view;
 mod walk;
@@ -52,6 +53,8 @@ pub use table::{Site, Stage, Table};
 pub struct Recording {
     words: Words,
     identity: Identity,
+    /// Whether a spool was read that makes no sense from some point on.
+    has_damaged_spool: bool,
 }
 
 /// Why a file cannot be read as a recording.
@@ -136,10 +139,19 @@ impl Recording {
         Recording::new(words.map_err(|error| ReadError::Io { path: path.to_owned(), error })?)
     }
 
+    /// Reads what a dead process had put into its spool to make room, as further blocks.
+    pub(super) fn add_spool(&mut self, path: &Path) -> Result<(), ReadError> {
+        let spooled = spool::read(path, self.words.view())
+            .map_err(|error| ReadError::Io { path: path.to_owned(), error })?;
+        self.words.add_blocks(spooled.blocks);
+        self.has_damaged_spool = spooled.is_damaged;
+        Ok(())
+    }
+
     fn new(words: Words) -> Result<Recording, ReadError> {
         check_head(words.view())?;
         let identity = Identity::read(words.view());
-        Ok(Recording { words, identity })
+        Ok(Recording { words, identity, has_damaged_spool: false })
     }
 
     /// Who wrote it.
@@ -197,6 +209,7 @@ impl Recording {
         let is_live = self.words.file().is_some() && self.is_alive() != Some(false);
         let is_here = self.is_alive() == Some(true) && self.identity.is_of_this_boot();
         let mut snapshot = Snapshot::read(self.words.view(), is_live, is_here);
+        snapshot.damage.heads += u64::from(self.has_damaged_spool);
         if self.is_alive() == Some(false) {
             // It died while it recycled a chunk; all that had been in it was safe by then.
             snapshot.damage.busy = 0;

@@ -1,4 +1,4 @@
-//! Recovering what a dead process had not written yet: from its recording to JSON lines.
+//! Recovering what a dead process had not written yet: from its recording, and the spool beside it, to JSON lines.
 //!
 //! Nothing that exists is changed but, if asked, removed; each step can be repeated, and an
 //! interruption between any two of them loses nothing and doubles nothing for readers, to whom a
@@ -23,7 +23,7 @@ pub mod key {
     pub const MISSING_DETAILS: &str = "stagetrace.missing_details";
 }
 
-/// Whether the recording goes when all that it held is in the run's directory.
+/// Whether the recording and its spool go when all that they held is in the run's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remove {
     /// It goes, and the link to it.
@@ -93,7 +93,7 @@ pub enum RecoverError {
     },
 }
 
-/// Writes what only the recording of a dead process holds to `<stem>.recovered.jsonl` in the run's
+/// Writes what only the recording of a dead process, or its spool in the run's directory, holds to `<stem>.recovered.jsonl` in the run's
 /// directory: every ended span that is neither marked nor in one of the process's .jsonl files, and
 /// every open one, with [`key::OPEN`].
 ///
@@ -118,19 +118,24 @@ pub fn recover(
         Err(TryLockError::Error(error)) => return Err(RecoverError::Unknown { error }),
     }
     let file = Locked(file);
-    let recording = Recording::of_dead(path, &file.0, len)?;
+    let mut recording = Recording::of_dead(path, &file.0, len)?;
     let mut recovered = Recovered::default();
-    if recording.state() == State::Closed && !recording.has_span_blocks() {
+    let stem = recording.identity().stem.clone();
+    let spool = run_dir.join(format!("{stem}.spool"));
+    let has_spool = is_stem(&stem) && is_plain_file(&spool);
+    if recording.state() == State::Closed && !recording.has_span_blocks() && !has_spool {
         return Ok(recovered);
     }
-    let stem = &recording.identity().stem;
-    if !is_stem(stem) {
+    if !is_stem(&stem) {
         return Err(RecoverError::Stem);
+    }
+    if has_spool {
+        recording.add_spool(&spool)?;
     }
     let target = run_dir.join(format!("{stem}.recovered.jsonl"));
     let snapshot = recording.snapshot();
     recovered.damage = snapshot.damage;
-    let missing = missing(&snapshot, run_dir, stem)?;
+    let missing = missing(&snapshot, run_dir, &stem)?;
     recovered.open = missing.iter().filter(|span| span.is_open()).count();
     recovered.ended = missing.len() - recovered.open;
     recovered.known = snapshot.spans.len() - missing.len();
@@ -140,6 +145,10 @@ pub fn recover(
     }
     recovered.file = target.exists().then_some(target);
     if remove == Remove::Yes {
+        // Before the recording, without which nobody would find it.
+        if has_spool {
+            remove_file(&spool)?;
+        }
         remove_recording(path, run_dir, &recording)?;
         recovered.removed = true;
     }
@@ -344,6 +353,11 @@ fn sync_dir_of(path: &Path) {
     if let Some(dir) = path.parent() {
         let _ = File::open(dir).and_then(|dir| dir.sync_all());
     }
+}
+
+/// Whether a file is there, and no link to one.
+fn is_plain_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
 /// Whether a link points to what is no longer there.

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Read};
 
 /// Bytes of a recording at most.
-const MAX_BYTES: u64 = (MAX_BLOCKS as u64 + 1) * BLOCK as u64;
+pub(super) const MAX_BYTES: u64 = (MAX_BLOCKS as u64 + 1) * BLOCK as u64;
 
 /// Where the words lie.
 #[derive(Debug)]
@@ -55,6 +55,17 @@ impl Words {
         let mut words = Vec::with_capacity(bytes.len() / 8);
         append(&mut words, &bytes[..bytes.len().min(MAX_BYTES as usize)]);
         Words::Owned { words: words.into_boxed_slice(), is_file: false }
+    }
+
+    /// Puts further blocks behind those in use. Nothing comes behind those of a file that may be written meanwhile.
+    pub(super) fn add_blocks(&mut self, blocks: Vec<AtomicU64>) {
+        let Words::Owned { words, .. } = self else { return };
+        let used = View::of(words).blocks();
+        let mut all = std::mem::take(words).into_vec();
+        all.resize_with(used * (BLOCK / 8), || AtomicU64::new(0));
+        all.extend(blocks);
+        all[header::BLOCKS] = AtomicU64::new((all.len() / (BLOCK / 8)) as u64);
+        *words = all.into_boxed_slice();
     }
 
     /// The words that are there now.
