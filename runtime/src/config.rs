@@ -233,7 +233,8 @@ impl TraceConfig {
         self
     }
 
-    /// Whether spans are written as OTLP/JSON lines; true by default.
+    /// Whether spans are written as OTLP/JSON lines; true by default. Without them they wait in the recording until every
+    /// exporter has them, or go to a spool in the run's directory, of 64 MiB at most, when an exporter fails or is slow.
     pub fn jsonl(mut self, jsonl: bool) -> Self {
         self.jsonl = jsonl;
         self

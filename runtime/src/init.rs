@@ -3,7 +3,7 @@
 use crate::adopt;
 use crate::chunk::Pool;
 use crate::clock::{Clock, ClockSource, Clocks};
-use crate::collect::{Anchors, Collector, Flushed, OpenSink, Sink, Sweep};
+use crate::collect::{Anchors, Collector, Flushed, OpenSink, Parts, Sink, Sweep};
 use crate::complain;
 use crate::config::{Settings, TraceConfig};
 use crate::error::{FlushError, InitError};
@@ -159,7 +159,11 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
         && let Some(path) = place.file("jsonl")
     {
         match JsonLines::create(path.clone(), settings.jsonl_max_bytes, &resource, &scope()) {
-            Ok(sink) => sinks.insert(0, Box::new(sink)),
+            Ok(sink) => {
+                let is_sampled = settings.tail.is_some_and(|tail| tail.jsonl);
+                let sink = if is_sampled { sink.behind_sampling() } else { sink };
+                sinks.insert(0, Box::new(sink));
+            }
             Err(error) => {
                 complain::warn("jsonl", format_args!("cannot make {}: {error}", path.display()));
             }
@@ -167,8 +171,14 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
     }
     register::show_in(pool);
     let anchors = Anchors::new(clock, pool, origin, clock.read());
-    let sweep = Sweep::new(pool, settings.limits);
-    let collector = match Collector::start(pool, sweep, anchors, settings.tail, sinks) {
+    let parts = Parts {
+        sweep: Sweep::new(pool, settings.limits),
+        anchors,
+        tail: settings.tail,
+        sinks,
+        spool: place.spool(),
+    };
+    let collector = match Collector::start(pool, parts) {
         Ok(collector) => collector,
         Err(error) => {
             let what = "cannot start the collector's thread";

@@ -122,4 +122,4 @@ pub use integrations::wgpu;
 
 // Counters.
 pub use chunk::DropCause;
-pub use stats::{ClockStats, SinkStatus, Stats};
+pub use stats::{ClockStats, SinkStatus, SpoolStats, Stats};

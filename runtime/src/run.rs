@@ -59,6 +59,11 @@ impl Place {
         Some(self.dir.as_ref()?.join(format!("{}.{extension}", self.stem)))
     }
 
+    /// The path of the process's spool, which is read only beside a mapped recording.
+    pub(crate) fn spool(&self) -> Option<PathBuf> {
+        self.recording.as_ref().and_then(|_| self.file("spool"))
+    }
+
     /// The memory to record into: mapped where the settings say or, failing that, plain.
     pub(crate) fn space(&mut self, settings: &Settings) -> io::Result<Space> {
         // Of a run without a directory nobody would ever find the recording. That there is none has been said.

@@ -52,6 +52,24 @@ pub struct Stats {
     pub contained_panics: u64,
     /// What happened to the clocks.
     pub clock: ClockStats,
+    /// The spool.
+    pub spool: SpoolStats,
+}
+
+/// How the spool stands: the file to which spans go, without a `.jsonl`, that must make room before every exporter has let
+/// them go, or that one of them lost. What it holds is recovered with the recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SpoolStats {
+    /// Bytes of the file. It takes 64 MiB at most.
+    pub bytes: u64,
+    /// Spans that had to make room when it was full or could not be written: they are safe only if every exporter has
+    /// exported them since.
+    pub given_up: u64,
+    /// Writes that failed.
+    pub failures: u64,
+    /// The error with which it cannot be written now.
+    pub failing: Option<String>,
 }
 
 /// What happened to the clocks so far, and how they stand.

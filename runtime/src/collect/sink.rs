@@ -11,6 +11,17 @@ use std::time::Instant;
 /// Makes a sink, once it is known whose spans it will take.
 pub(crate) type OpenSink = Box<dyn FnOnce(&Resource, &Scope, &Batching) -> Box<dyn Sink> + Send>;
 
+/// How far a sink has got with what it was handed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Standing {
+    /// Spans that came to it.
+    pub(crate) taken: u64,
+    /// So many of them, from the first on, have left it: they are out, or lost.
+    pub(crate) gone: u64,
+    /// Spans that it lost.
+    pub(crate) lost: u64,
+}
+
 /// A way out for spans. Called by the collector's thread only; what is slow or may hang has a thread of its own behind.
 pub(crate) trait Sink: Send {
     /// Takes a span into the batch at hand. Whether that is large enough now to be let go.
@@ -48,6 +59,9 @@ pub(crate) trait Sink: Send {
 
     /// Says what did not get out, when it is done or the deadline has passed. Does not wait.
     fn flush(&mut self, deadline: Instant) -> Result<(), SinkError>;
+
+    /// How far it has got, as of the last batch that was let go. None of the three ever falls.
+    fn standing(&self) -> Standing;
 
     /// How it stands.
     fn status(&self) -> SinkStatus;

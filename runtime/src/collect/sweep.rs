@@ -7,6 +7,7 @@
 use super::breakdown::Breakdowns;
 use super::details::{Details, Pin, Taken};
 use super::handed::{Handed, IN_SLAB, Place};
+use super::held::Held;
 use super::line::Line;
 use super::run::{Context, Gathered, Run};
 use super::view::{Record, SpanView};
@@ -18,6 +19,8 @@ use stagetrace_wire::id::{SpanId, TraceId};
 use stagetrace_wire::recording::layout::{BLOCK, SMALL_CHUNK, chunk, slab, slot};
 use stagetrace_wire::recording::time::Timeline;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+mod hold;
 
 /// Sweeps that a span waits for its side records at most.
 const PATIENCE: u64 = 4;
@@ -40,6 +43,8 @@ pub(crate) struct Sweep {
     count: u64,
     /// Where the spans handed out since the last [`Sweep::acknowledge`] came from.
     handed: Handed,
+    /// What sinks have of the spans handed out before, where chunks wait for them.
+    held: Option<Box<Held>>,
     /// Whether spans that are safe are marked in the recording.
     marks: bool,
     /// Spans exported, and discarded by a call.
@@ -86,6 +91,10 @@ struct Chunk {
     progress: Progress,
     /// Spans that have ended and are not yet safe.
     unsafe_spans: u32,
+    /// So many of them are held or were lost by a sink, where chunks wait for sinks.
+    handed: u32,
+    /// Whether a sink has lost spans of it, or those whose details it has.
+    is_lost: bool,
     /// Spans not yet exported of which it holds details. A difference while the chunk is looked at.
     wanted: i32,
     /// How often it was recycled: what is wanted of an earlier use is not of this one.
@@ -121,6 +130,7 @@ impl Sweep {
             spare: Vec::new(),
             count: 0,
             handed: Handed::default(),
+            held: None,
             marks: true,
             ended: 0,
             discarded: 0,
@@ -442,7 +452,10 @@ impl Sweep {
     /// Says that a span no longer needs the details in these chunks.
     fn let_go(&mut self, pins: &[Pin]) {
         for pin in pins {
-            if let Some(chunk) = self.chunks.get_mut(pin.page as usize)
+            if let Some(held) = &mut self.held {
+                // The span is only on its way.
+                held.pins.push(*pin);
+            } else if let Some(chunk) = self.chunks.get_mut(pin.page as usize)
                 && chunk.epoch == pin.epoch
             {
                 chunk.wanted -= 1;

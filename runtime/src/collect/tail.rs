@@ -5,6 +5,7 @@
 //! is not, what belongs to that request and to those below it is forgotten, now and later; several requests may come with
 //! one trace, and the others have decisions of their own.
 
+mod lag;
 mod policy;
 mod quantile;
 mod verdicts;
@@ -12,11 +13,13 @@ mod waiting;
 
 use super::hash::IdMap;
 use super::run::{Context, Run};
+use super::sink::Standing;
 use super::sweep::Ended;
 use super::view::SpanView;
 use crate::config::{SpanLimits, TailSampling};
 use crate::record::register;
 use crate::stage::Site;
+use lag::Lag;
 use policy::{Course, Policy};
 use stagetrace_wire::recording::time::Timeline;
 use std::collections::VecDeque;
@@ -40,6 +43,9 @@ pub(super) struct Tail {
     order: VecDeque<(Instant, Trace)>,
     sites: Vec<&'static Site>,
     bytes: usize,
+    /// Spans that came.
+    arrived: u64,
+    lag: Lag,
     pub(super) counts: Counts,
 }
 
@@ -71,6 +77,8 @@ impl Tail {
             order: VecDeque::new(),
             sites: Vec::new(),
             bytes: 0,
+            arrived: 0,
+            lag: Lag::default(),
             counts: Counts::default(),
         }
     }
@@ -82,6 +90,7 @@ impl Tail {
             Ended::One(span) => self.take_one(span, now, timeline, out),
             Ended::Plain(run) => self.take_run(run, now, out),
         }
+        self.arrived += ended.spans();
         while self.bytes > self.max_bytes && self.decide_oldest(timeline, out) {}
     }
 
@@ -93,6 +102,19 @@ impl Tail {
         {
             self.decide_oldest(timeline, out);
         }
+    }
+
+    /// How far it has got, as if it were a sink: what is wanted has left it when those behind it, which stand so, have let
+    /// it go.
+    pub(super) fn standing(&mut self, behind: &[Standing]) -> Standing {
+        while let Some((since, trace)) = self.order.front()
+            && self.waiting.get(trace).is_none_or(|waiting| waiting.since != *since)
+        {
+            self.order.pop_front();
+        }
+        let oldest = self.order.front().and_then(|(_, trace)| self.waiting.get(trace));
+        let decided = oldest.map_or(self.arrived, |waiting| waiting.before);
+        Standing { taken: self.arrived, gone: self.lag.gone(decided, behind), lost: 0 }
     }
 
     fn take_run(&mut self, run: &Run<'_>, now: Instant, out: &mut Out<'_>) {
@@ -109,7 +131,10 @@ impl Tail {
             } else if self.verdicts.drops(&(root, trace)) {
                 self.counts.sampled_out += row.spans() as u64;
             } else {
-                let waiting = waiting_of(&mut self.waiting, &mut self.order, trace, now);
+                let waiting = self.waiting.entry(trace).or_insert_with(|| {
+                    self.order.push_back((now, trace));
+                    Waiting::new(now, self.arrived)
+                });
                 for span in row.iter() {
                     self.bytes += waiting.add_plain(&span);
                 }
@@ -133,7 +158,10 @@ impl Tail {
             self.counts.sampled_out += 1;
             return;
         }
-        let waiting = waiting_of(&mut self.waiting, &mut self.order, trace, now);
+        let waiting = self.waiting.entry(trace).or_insert_with(|| {
+            self.order.push_back((now, trace));
+            Waiting::new(now, self.arrived)
+        });
         self.bytes += waiting.add(span);
         self.counts.undecided += 1;
         let mut roots = vec![root];
@@ -219,17 +247,4 @@ impl Tail {
             self.order.retain(waits);
         }
     }
-}
-
-/// What waits of a trace.
-fn waiting_of<'a>(
-    all: &'a mut IdMap<Trace, Waiting>,
-    order: &mut VecDeque<(Instant, Trace)>,
-    trace: Trace,
-    now: Instant,
-) -> &'a mut Waiting {
-    all.entry(trace).or_insert_with(|| {
-        order.push_back((now, trace));
-        Waiting::new(now)
-    })
 }

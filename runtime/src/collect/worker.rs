@@ -2,8 +2,10 @@
 
 use super::anchors::Anchors;
 use super::clock_report;
+use super::held::Held;
 use super::loss::LossReport;
-use super::sink::Sink;
+use super::sink::{Sink, Standing};
+use super::spool::Spool;
 use super::sweep::{Ended, Sweep};
 use super::tail::Tail;
 use crate::chunk::{DropCause, Pool};
@@ -17,6 +19,7 @@ use crate::stage::level;
 use crate::stats::Stats;
 use stagetrace_wire::recording::layout::{BLOCK, header};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Mutex, PoisonError};
@@ -50,6 +53,17 @@ pub(crate) struct Collector {
     join: Mutex<Option<JoinHandle<()>>>,
 }
 
+/// What a collector is made of.
+pub(crate) struct Parts {
+    pub(crate) sweep: Sweep,
+    pub(crate) anchors: Anchors,
+    pub(crate) tail: Option<TailSampling>,
+    pub(crate) sinks: Vec<Box<dyn Sink>>,
+    /// Where no sink is a file: the path for what must make room before the sinks have let it go. Without one nothing
+    /// waits for them.
+    pub(crate) spool: Option<PathBuf>,
+}
+
 /// What other threads ask for.
 enum Message {
     Flush { deadline: Instant, reply: SyncSender<Flushed> },
@@ -68,17 +82,11 @@ pub(crate) struct Flushed {
 
 impl Collector {
     /// Starts the thread.
-    pub(crate) fn start(
-        pool: &'static Pool,
-        sweep: Sweep,
-        anchors: Anchors,
-        tail: Option<TailSampling>,
-        sinks: Vec<Box<dyn Sink>>,
-    ) -> std::io::Result<Collector> {
+    pub(crate) fn start(pool: &'static Pool, parts: Parts) -> std::io::Result<Collector> {
         // A program may begin with a burst. An error is the collector's, whose next attempt says it.
         let _ = pool.grow_to_reserve(FIRST);
         let (sender, messages) = channel();
-        let worker = Worker::new(pool, sweep, anchors, tail, sinks);
+        let worker = Worker::new(pool, parts);
         let join = std::thread::Builder::new().name("stagetrace".into()).spawn(move || {
             signals::block();
             worker.run(&messages);
@@ -176,17 +184,20 @@ struct Worker {
     panics: AtomicU64,
     /// Which sinks could not let go of a batch in this walk.
     failed: Vec<bool>,
+    /// How far the sinks were when they were last asked.
+    standings: Vec<Standing>,
 }
 
 impl Worker {
-    fn new(
-        pool: &'static Pool,
-        mut sweep: Sweep,
-        anchors: Anchors,
-        tail: Option<TailSampling>,
-        sinks: Vec<Box<dyn Sink>>,
-    ) -> Worker {
-        sweep.mark_if(sinks.iter().any(|sink| sink.is_durable()));
+    fn new(pool: &'static Pool, parts: Parts) -> Worker {
+        let Parts { mut sweep, anchors, tail, sinks, spool } = parts;
+        // A file that gets only what is wanted has nothing of what is undecided.
+        let has_all = |sink: &dyn Sink| sink.is_before_sampling() || tail.is_none();
+        let is_durable = sinks.iter().any(|sink| sink.is_durable() && has_all(&**sink));
+        sweep.mark_if(is_durable);
+        if let Some(path) = spool.filter(|_| !is_durable && !sinks.is_empty()) {
+            sweep.hold(Held::new(Spool::new(path)));
+        }
         Worker {
             pool,
             tail: tail.map(|rules| Tail::new(rules, *sweep.limits())),
@@ -200,6 +211,7 @@ impl Worker {
             handed: 0,
             panics: AtomicU64::new(0),
             failed: vec![false; sinks.len()],
+            standings: Vec::new(),
             sinks,
         }
     }
@@ -218,6 +230,7 @@ impl Worker {
                     self.losses.is_last();
                     let flushed = self.flush(deadline, true);
                     if flushed.is_safe {
+                        self.sweep.remove_spool();
                         self.pool.header(header::STATE).store(header::CLOSED, Ordering::Release);
                     }
                     drop(self);
@@ -315,15 +328,28 @@ impl Worker {
         if stuck {
             return;
         }
-        self.sweep.acknowledge(durable.is_some());
-        match durable {
-            None => {}
-            Some((rotation, length)) => {
-                self.stuck_since = None;
-                let word = u64::from(rotation) << 48 | length;
-                self.pool.header(header::ACKNOWLEDGED).store(word, Ordering::Release);
-            }
+        if !self.sweep.holds() {
+            self.sweep.acknowledge(durable.is_some());
         }
+        if let Some((rotation, length)) = durable {
+            self.stuck_since = None;
+            let word = u64::from(rotation) << 48 | length;
+            self.pool.header(header::ACKNOWLEDGED).store(word, Ordering::Release);
+        }
+        self.settle();
+    }
+
+    /// Asks the sinks how far they are, and recycles the chunks that nothing waits for any more.
+    fn settle(&mut self) {
+        if !self.sweep.holds() {
+            return;
+        }
+        self.standings.clear();
+        self.standings.extend(self.sinks.iter().map(|sink| sink.standing()));
+        if let Some(tail) = &mut self.tail {
+            self.standings.push(tail.standing(&self.standings));
+        }
+        self.sweep.settle(&self.standings);
     }
 
     /// Once a second: whether somebody has removed the recording, which nobody finds then.
@@ -398,8 +424,9 @@ impl Worker {
         }
         let failures = self.sinks.iter_mut().filter_map(|sink| sink.flush(deadline).err());
         let failures = failures.collect();
+        self.contained(Self::settle);
         let stats = self.stats();
-        let is_safe = self.stuck_since.is_none() && stats.waiting == 0;
+        let is_safe = self.stuck_since.is_none() && stats.waiting == 0 && self.sweep.is_out();
         Flushed { stats, failures, is_safe }
     }
 
@@ -436,6 +463,7 @@ impl Worker {
             memory: (self.pool.blocks() * BLOCK) as u64,
             contained_panics: panics,
             clock: self.anchors.stats(),
+            spool: self.sweep.spool_stats(),
         }
     }
 }

@@ -15,7 +15,8 @@ use std::time::Duration;
 /// What is sent onward says that it is sampled while it is undecided: the processes behind decide for themselves. A
 /// [`fraction`](Self::fraction) is that of the same traces everywhere.
 ///
-/// It stands between the recorder and the exporters; the local `.jsonl` file gets all that is recorded.
+/// It stands between the recorder and the exporters; the local `.jsonl` file gets all that is recorded, unless
+/// [`jsonl`](Self::jsonl) says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TailSampling {
@@ -33,6 +34,10 @@ pub struct TailSampling {
     pub max_bytes: usize,
     /// Longest time that a trace waits: 60 s.
     pub max_age: Duration,
+    /// Whether the local `.jsonl` gets only what is exported, too: false. What waits is then in the recording alone, and
+    /// in the process's spool when that has no more room for it: a kill loses none of it, but after one recovery finds
+    /// spans that nobody wanted as well.
+    pub jsonl: bool,
 }
 
 impl Default for TailSampling {
@@ -45,6 +50,7 @@ impl Default for TailSampling {
             fraction: 0.0,
             max_bytes: 64 << 20,
             max_age: Duration::from_secs(60),
+            jsonl: false,
         }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::encoding::site_heads;
 use super::sites::Sites;
-use crate::collect::{Key, Run, Sink, SpanView};
+use crate::collect::{Key, Run, Sink, SpanView, Standing};
 use crate::complain;
 use crate::error::SinkError;
 use crate::files::{self, OwnFile};
@@ -52,6 +52,7 @@ pub(crate) struct JsonLines {
     /// The end of the file is not that of a line: a cut has failed.
     is_torn: bool,
     failed_at: Option<Instant>,
+    is_before_sampling: bool,
     /// Spans given up since the last flush, and why.
     given_up: Option<(u64, String)>,
     status: SinkStatus,
@@ -83,9 +84,16 @@ impl JsonLines {
             in_line: 0,
             is_torn: false,
             failed_at: None,
+            is_before_sampling: true,
             given_up: None,
             status: SinkStatus { name: NAME, ..SinkStatus::default() },
         })
+    }
+
+    /// It gets only what tail sampling wants, too.
+    pub(crate) fn behind_sampling(mut self) -> JsonLines {
+        self.is_before_sampling = false;
+        self
     }
 
     fn encode(&mut self, span: &SpanView<'_>) {
@@ -253,7 +261,7 @@ impl Sink for JsonLines {
     }
 
     fn is_before_sampling(&self) -> bool {
-        true
+        self.is_before_sampling
     }
 
     fn commit(&mut self) -> Result<(), SinkError> {
@@ -308,6 +316,11 @@ impl Sink for JsonLines {
             None => Ok(()),
             Some(problem) => Err(SinkError { sink: NAME, problem }),
         }
+    }
+
+    fn standing(&self) -> Standing {
+        let SinkStatus { handed, exported, failed, .. } = self.status;
+        Standing { taken: handed, gone: exported + failed, lost: failed }
     }
 
     fn status(&self) -> SinkStatus {

@@ -8,18 +8,19 @@
 
 mod courier;
 mod failure;
+mod filling;
 mod queue;
 pub(super) mod silence;
 mod state;
 
-use crate::collect::{Run, Sink, SpanView};
+use crate::collect::{Run, Sink, SpanView, Standing};
 use crate::config::Batching;
 use crate::error::SinkError;
 use crate::stats::SinkStatus;
 pub(super) use failure::Failure;
+use filling::Filling;
 #[cfg(not(feature = "otel"))]
 use queue::Queue;
-use state::Filling;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -187,6 +188,10 @@ impl<E: Encode> Sink for Supervised<E> {
 
     fn flush(&mut self, _: Instant) -> Result<(), SinkError> {
         self.queue.verdict().map_err(|problem| SinkError { sink: self.name, problem })
+    }
+
+    fn standing(&self) -> Standing {
+        self.queue.standing()
     }
 
     fn status(&self) -> SinkStatus {

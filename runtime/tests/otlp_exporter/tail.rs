@@ -210,6 +210,23 @@ scenarios! {
         assert_eq!(tree(&sent.spans(), &["id"]), "outer\n  step id=1\n");
     }
 
+    fn the_file_gets_only_what_is_exported_if_it_shall() {
+        let (trace, sent) = start(|tail| (tail.errors, tail.jsonl) = (true, true));
+        for id in 0..100 {
+            let request = Generate::begun(id);
+            forward(&request);
+            let outcome = if id == 42 { Outcome::Error } else { Outcome::Ok };
+            request.finish(outcome);
+        }
+        let open = Generate::begun(1000);
+        forward(&open);
+        let stats = flush(LONG).unwrap();
+        assert_eq!((stats.handed, stats.undecided, stats.sampled_out), (302, 2, 99 * 3));
+        assert!(stats.sinks.iter().all(|sink| sink.handed == 3), "{stats:?}");
+        assert_eq!((ids(&sent.spans()), ids(&written(&trace))), (vec![42], vec![42]));
+        drop(open);
+    }
+
     fn at_the_end_nothing_is_left_undecided() {
         let (trace, sent) = start(|tail| tail.slower_than = Some(Duration::ZERO));
         let open = Generate::begun(1);

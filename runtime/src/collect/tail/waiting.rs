@@ -13,6 +13,8 @@ use std::time::Instant;
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) since: Instant,
+    /// Spans that had come before its first.
+    pub(super) before: u64,
     /// When its first span began, in Unix nanoseconds.
     pub(super) begin: u64,
     /// Whether a span in it failed.
@@ -47,9 +49,9 @@ pub(super) fn root_of(words: &[u64]) -> u64 {
 
 impl Waiting {
     /// A trace of which nothing waits yet.
-    pub(super) fn new(since: Instant) -> Waiting {
+    pub(super) fn new(since: Instant, before: u64) -> Waiting {
         let (plain, others) = (Vec::new(), Vec::new());
-        Waiting { since, begin: u64::MAX, failed: false, plain, plain_spans: 0, others }
+        Waiting { since, before, begin: u64::MAX, failed: false, plain, plain_spans: 0, others }
     }
 
     /// Adds a plain span; gives how many bytes that took.

@@ -3,7 +3,9 @@
 
 use super::Batch;
 use super::failure::Failure;
-use super::state::{Filling, State, Task};
+use super::filling::Filling;
+use super::state::{State, Task};
+use crate::collect::Standing;
 use crate::complain;
 use crate::config::Batching;
 use crate::stats::SinkStatus;
@@ -70,6 +72,14 @@ impl<B: Batch> Queue<B> {
         self.with(|state| {
             state.watch(Instant::now());
             state.status()
+        })
+    }
+
+    /// How far it has got with what was put in.
+    pub(super) fn standing(&self) -> Standing {
+        self.with(|state| {
+            state.watch(Instant::now());
+            state.standing()
         })
     }
 

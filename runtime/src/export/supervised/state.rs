@@ -2,7 +2,9 @@
 //! hangs.
 
 use super::failure::{Cause, Failure, Losses};
+use super::filling::Filling;
 use super::{BATCH_BYTES, Batch, QUEUE_BYTES};
+use crate::collect::Standing;
 use crate::config::Batching;
 use crate::stats::SinkStatus;
 use std::collections::VecDeque;
@@ -16,25 +18,13 @@ const GRACE: Duration = Duration::from_millis(100);
 /// Empty batches that are kept.
 const SPARE: usize = 8;
 
-/// A batch that the collector fills. It is out of the queue meanwhile.
-#[derive(Debug)]
-pub(super) struct Filling<B> {
-    pub(super) batch: B,
-    /// When its first span came.
-    since: Instant,
-    /// Spans and bytes that it may have in all.
-    most: (usize, usize),
-    /// Nothing more shall come to it, though it is not full.
-    pub(super) closed: bool,
-    /// Spans that found no room.
-    refused: u64,
-}
-
 /// A batch that waits.
 #[derive(Debug)]
 struct Waiting<B> {
     batch: B,
     since: Instant,
+    /// Spans that came before it.
+    first: u64,
     closed: bool,
 }
 
@@ -58,6 +48,8 @@ pub(super) struct State<B> {
     /// Spans and bytes of what waits.
     spans: usize,
     bytes: usize,
+    /// Spans that came so far, with those that found no room.
+    taken: u64,
     /// Spans that found room so far; they leave in the same order.
     entered: u64,
     exported: u64,
@@ -82,6 +74,8 @@ struct Call {
     name: &'static str,
     since: Instant,
     spans: u64,
+    /// Spans that came before these.
+    first: u64,
     /// Whether it is what was asked for.
     answers: bool,
 }
@@ -102,36 +96,6 @@ struct Trouble {
     first: Option<String>,
 }
 
-impl<B> Filling<B> {
-    /// Spans that came to it.
-    pub(super) fn spans(&self) -> u64
-    where
-        B: Batch,
-    {
-        self.batch.spans() as u64 + self.refused
-    }
-
-    /// Whether there is room for spans of so many bytes in all, and they are not too much for one batch.
-    pub(super) fn has_room(&self, spans: usize, bytes: usize) -> bool
-    where
-        B: Batch,
-    {
-        let bytes = self.batch.bytes() + bytes;
-        self.batch.spans() + spans <= self.most.0 && bytes <= self.most.1.min(BATCH_BYTES)
-    }
-
-    /// Whether there is room for a span of so many bytes; if not, it counts as refused.
-    pub(super) fn admits(&mut self, bytes: usize) -> bool
-    where
-        B: Batch,
-    {
-        let (spans, room) = self.most;
-        let admits = self.batch.spans() < spans && self.batch.bytes() + bytes <= room;
-        self.refused += u64::from(!admits);
-        admits
-    }
-}
-
 impl<B: Batch> State<B> {
     pub(super) fn new(batching: Batching) -> State<B> {
         State {
@@ -141,6 +105,7 @@ impl<B: Batch> State<B> {
             spare: Vec::new(),
             spans: 0,
             bytes: 0,
+            taken: 0,
             entered: 0,
             exported: 0,
             failed: Losses::default(),
@@ -163,29 +128,31 @@ impl<B: Batch> State<B> {
             true => self.waiting.pop_back(),
             false => None,
         };
-        let (batch, since) = match last {
-            Some(Waiting { batch, since, .. }) => {
+        let (batch, since, first) = match last {
+            Some(Waiting { batch, since, first, .. }) => {
                 self.spans -= batch.spans();
                 self.bytes -= batch.bytes();
                 self.entered -= batch.spans() as u64;
                 self.out = Some(since);
-                (batch, since)
+                (batch, since, first)
             }
-            None => (self.spare.pop().unwrap_or_default(), now),
+            None => (self.spare.pop().unwrap_or_default(), now, self.taken),
         };
         let spans = self.batching.max_queue_size.unwrap_or(usize::MAX);
         let most = match self.closed || self.hangs {
             true => (0, 0),
             false => (spans.saturating_sub(self.spans), QUEUE_BYTES.saturating_sub(self.bytes)),
         };
-        Filling { batch, since, most, closed: false, refused: 0 }
+        let before = batch.spans();
+        Filling { batch, since, first, before, most, closed: false, refused: 0 }
     }
 
     /// Takes a batch that was filled. Whether the exporter's thread should look.
     pub(super) fn put(&mut self, filling: Filling<B>, now: Instant) -> bool {
-        let Filling { mut batch, since, closed, refused, .. } = filling;
+        let Filling { mut batch, since, first, before, closed, refused, .. } = filling;
         let was_known = self.out.take().is_some() || !self.waiting.is_empty();
         let spans = batch.spans();
+        self.taken += (spans - before) as u64 + refused;
         let (cause, lost) = match (self.closed, self.hangs) {
             (true, _) => (Cause::Closed, refused + spans as u64),
             (_, true) => (Cause::Hanging, refused + spans as u64),
@@ -203,7 +170,7 @@ impl<B: Batch> State<B> {
             self.spans += spans;
             self.bytes += batch.bytes();
             self.entered += spans as u64;
-            self.waiting.push_back(Waiting { batch, since, closed });
+            self.waiting.push_back(Waiting { batch, since, first, closed });
         }
         let is_late = now.duration_since(since) >= self.batching.schedule_delay;
         !was_known || is_late || self.is_batch() || self.asked.is_some()
@@ -249,6 +216,14 @@ impl<B: Batch> State<B> {
         }
     }
 
+    /// How far it has got. What is being filled has not come yet.
+    pub(super) fn standing(&self) -> Standing {
+        let in_call = self.call.as_ref().filter(|call| call.spans > 0).map(|call| call.first);
+        let waiting = || self.waiting.front().map(|oldest| oldest.first);
+        let gone = in_call.or_else(waiting).unwrap_or(self.taken);
+        Standing { taken: self.taken, gone, lost: self.failed.total() }
+    }
+
     /// What is due now, or how long until something is; forever, if that depends on others.
     pub(super) fn next(&mut self, now: Instant) -> Result<Task<B>, Option<Duration>> {
         if self.closed {
@@ -262,7 +237,7 @@ impl<B: Batch> State<B> {
             }
             self.asked = None;
             let name = if asked.last { "shutdown" } else { "force_flush" };
-            self.call = Some(Call { name, since: now, spans: 0, answers: true });
+            self.call = Some(Call { name, since: now, spans: 0, first: 0, answers: true });
             return Ok(if asked.last { Task::Close(asked.deadline) } else { Task::Flush });
         }
         let Some(since) = self.waiting.front().map(|oldest| oldest.since).or(self.out) else {
@@ -347,11 +322,11 @@ impl<B: Batch> State<B> {
 
     /// Takes the first batch out.
     fn export(&mut self, now: Instant) -> Option<Task<B>> {
-        let Waiting { batch, .. } = self.waiting.pop_front()?;
+        let Waiting { batch, first, .. } = self.waiting.pop_front()?;
         self.spans -= batch.spans();
         self.bytes -= batch.bytes();
         let spans = batch.spans() as u64;
-        self.call = Some(Call { name: "export", since: now, spans, answers: false });
+        self.call = Some(Call { name: "export", since: now, spans, first, answers: false });
         Some(Task::Export(batch))
     }
 

@@ -318,3 +318,50 @@ fn an_empty_batch_serves_again() {
     let again = state.fill(now).batch.0;
     assert_eq!((again.as_ptr(), again.capacity()), (memory, capacity));
 }
+
+/// How many have come, have gone, and were lost.
+fn standing(state: &State<Spans>) -> (u64, u64, u64) {
+    let Standing { taken, gone, lost } = state.standing();
+    (taken, gone, lost)
+}
+
+#[test]
+fn spans_have_gone_when_all_before_them_have_though_later_ones_found_no_room() {
+    let (mut state, now) = (state(Some(4), 2), Instant::now());
+    put(&mut state, 3, now);
+    assert_eq!(standing(&state), (3, 0, 0));
+    put(&mut state, 3, now);
+    assert_eq!(standing(&state), (6, 0, 2), "two found no room");
+    assert_eq!(batch(state.next(now)), 2);
+    assert_eq!(standing(&state), (6, 0, 2), "they are only on their way");
+    done(&mut state);
+    assert_eq!(standing(&state), (6, 2, 2));
+    assert_eq!(batch(state.next(now)), 2);
+    state.done(Err(Failure::refused("no route".to_owned())), None);
+    assert_eq!(standing(&state), (6, 6, 4));
+}
+
+#[test]
+fn a_batch_that_is_filled_further_has_not_gone_before_its_first_span() {
+    let (mut state, now) = (state(None, 4), Instant::now());
+    put(&mut state, 2, now);
+    put(&mut state, 1, now);
+    put(&mut state, 3, now);
+    assert_eq!(batch(state.next(now)), 4);
+    assert_eq!(standing(&state), (6, 0, 0));
+    done(&mut state);
+    assert_eq!(standing(&state), (6, 4, 0));
+}
+
+#[test]
+fn what_an_exporter_that_hangs_has_is_lost_and_gone() {
+    let (mut state, now) = (state(None, 2), Instant::now());
+    put(&mut state, 5, now);
+    assert_eq!(batch(state.next(now)), 2);
+    state.watch(now + TIMEOUT + 2 * GRACE);
+    put(&mut state, 3, now);
+    assert_eq!(standing(&state), (8, 8, 8));
+    state.close(None);
+    put(&mut state, 1, now);
+    assert_eq!(standing(&state), (9, 9, 9));
+}
