@@ -4,6 +4,7 @@
 //! The recorder is one per process and can be started once, so each test that starts it is a
 //! process. Tests that only look at shapes use [`stagetrace::testing::capture`]. They run on Linux.
 
+pub mod delivered;
 pub mod ended;
 pub mod ledger;
 pub mod pipeline;
@@ -15,4 +16,4 @@ mod wait;
 
 pub use process::{Alone, Ran, alone, command, finish};
 pub use spans::Spans;
-pub use wait::{flushed, resident_bytes, start, start_with, until};
+pub use wait::{flushed, resident_bytes, start, start_exporting, start_with, until};

@@ -1,6 +1,6 @@
 //! Starting, and waits that end.
 
-use stagetrace::{Stats, TraceConfig, TraceGuard};
+use stagetrace::{Exporter, Stats, TraceConfig, TraceGuard};
 use std::time::{Duration, Instant};
 
 /// Starts tracing as the environment says.
@@ -15,6 +15,16 @@ pub fn start() -> TraceGuard {
 pub fn start_with(change: impl FnOnce(TraceConfig) -> TraceConfig) -> TraceGuard {
     let config = TraceConfig::from_env().expect("the environment is never an error");
     stagetrace::init(change(config.service_name("test"))).expect("the configuration makes sense")
+}
+
+/// Starts tracing as the environment says, without a .jsonl, to this exporter alone.
+///
+/// # Panics
+/// If what the environment says makes no sense.
+pub fn start_exporting(exporter: Exporter) -> TraceGuard {
+    let config = TraceConfig::from_env().expect("the environment is never an error");
+    let config = config.service_name("test").jsonl(false);
+    stagetrace::init_with(config, [exporter]).expect("the configuration makes sense")
 }
 
 /// Has everything that ended leave the process, and gives the counters at that moment.

@@ -2,11 +2,12 @@
 //! a time, each a short thread, followed by another one), says of each in the file `VICTIM_LEDGER`, and of some on standard
 //! output, that it has ended, and after so many rounds
 //! that were recorded whole ends as told: by `abort`, `segv`, `panic`,
-//! `memory` (takes it until there is none), `shutdown`; or by what others do to it (`wait`).
+//! `memory` (takes it until there is none), `shutdown`; or by what others do to it (`wait`). With `VICTIM_EXPORTER`, one of
+//! the ways of `stagetrace_tests::delivered`, it has no .jsonl but such an exporter, whose file is `VICTIM_DELIVERED`.
 
 use stagetrace_tests::ledger::{Ledger, ROUNDS, WORKERS};
 use stagetrace_tests::rounds::{Carried, Worker};
-use stagetrace_tests::start;
+use stagetrace_tests::{delivered, start, start_exporting};
 use std::io::Write;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +34,13 @@ fn main() {
     let path = std::env::var_os("VICTIM_LEDGER").expect("the ledger's path");
     let ledger: &'static Ledger =
         Box::leak(Box::new(Ledger::open(path.as_ref()).expect("a ledger")));
-    let trace = start();
+    let trace = match std::env::var("VICTIM_EXPORTER") {
+        Err(_) => start(),
+        Ok(how) => {
+            let path = std::env::var_os("VICTIM_DELIVERED").expect("the path of what it delivers");
+            start_exporting(delivered::exporter(path.as_ref(), &how))
+        }
+    };
     let (carrier, carried) = channel();
     let mut threads = vec![thread::spawn(move || carry(&carried, ledger))];
     let (workers, are_brief) = match workers.strip_suffix("-brief") {

@@ -151,7 +151,7 @@ impl Dead {
     }
 
     /// Every span of which the victim said that it had ended, in the ledger or through the pipe.
-    fn acknowledged(&self) -> Vec<Label> {
+    pub(crate) fn acknowledged(&self) -> Vec<Label> {
         let said = self.said_through_the_pipe();
         let mut all = Vec::new();
         for worker in 0..WORKERS {
@@ -196,7 +196,7 @@ fn check(span: &Span) -> Label {
 }
 
 /// That what came to a span after its begin is there.
-fn check_details(label: Label, span: &Span) {
+pub(crate) fn check_details(label: Label, span: &Span) {
     if label.kind == Kind::Talk && !is_open(span) {
         let has_all = span.events.len() == 1 && find(&span.attributes, "late").is_some();
         assert!(has_all, "{label:?} lacks details: {span:?}");

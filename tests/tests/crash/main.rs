@@ -7,6 +7,7 @@
 
 mod dead;
 mod ends;
+mod exporters;
 mod places;
 mod random;
 mod recovery;

@@ -7,4 +7,5 @@ mod paths;
 mod process;
 mod removed;
 mod shared_memory;
+mod spool;
 mod support;
