@@ -1,7 +1,7 @@
 //! Without a .jsonl: exporters that are slow or fail, and what becomes of what they do not take.
 
 use crate::support::{SOON, assert_sums, fill, job, now, own_file, trace_dir};
-use stagetrace::span;
+use stagetrace::{event, span};
 use stagetrace_tests::ended::file;
 use stagetrace_tests::rights::with_mounts;
 use stagetrace_tests::{Ran, Spans, alone, delivered, flushed, start_exporting, until};
@@ -9,6 +9,7 @@ use stagetrace_wire::recording::read::{Recording, State};
 use stagetrace_wire::recording::recover::{Recovered, Remove, recover};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const LEAST: (&str, &str) = ("STAGETRACE_MEMORY_LIMIT", "1MiB");
 
@@ -90,6 +91,37 @@ fn what_an_exporter_loses_is_recovered_after_a_clean_end() {
     let requests = of_requests("generate");
     assert!(requests > 0 && requests.is_multiple_of(50), "{requests}");
     assert_eq!((of_requests("gpu_forward"), of_requests("decode")), (requests, requests));
+}
+
+#[test]
+fn what_came_to_a_span_before_it_ended_waits_for_the_exporter_with_it() {
+    let ran = alone(|| {
+        let hangs = delivered::exporter(&trace_dir().join("delivered"), "hangs");
+        let trace = start_exporting(hangs);
+        let talk = span!("talk");
+        talk.in_scope(|| event!("said"));
+        // Fills the chunk with the event; all that ended in it is exported.
+        job();
+        flushed();
+        job();
+        flushed();
+        drop(talk);
+        stagetrace::flush(Duration::from_millis(300)).expect_err("the exporter hangs");
+        let spooled = until(SOON, || {
+            job();
+            now().spool.bytes > 0
+        });
+        assert!(spooled, "{:?}", now());
+        // As if killed.
+        std::mem::forget(trace);
+    })
+    .env(LEAST.0, LEAST.1)
+    .run();
+    recovered(&ran);
+    let spans = Spans::of_killed(&run_of(&ran));
+    let talk = spans.one("talk");
+    assert_eq!(talk.events.len(), 1, "{talk:?}");
+    assert_eq!(talk.attribute("stagetrace.missing_details"), None);
 }
 
 #[test]
