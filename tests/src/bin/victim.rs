@@ -3,11 +3,12 @@
 //! output, that it has ended, and after so many rounds
 //! that were recorded whole ends as told: by `abort`, `segv`, `panic`,
 //! `memory` (takes it until there is none), `shutdown`; or by what others do to it (`wait`). With `VICTIM_EXPORTER`, one of
-//! the ways of `stagetrace_tests::delivered`, it has no .jsonl but such an exporter, whose file is `VICTIM_DELIVERED`.
+//! the ways of `stagetrace_tests::delivered`, it has no .jsonl but such an exporter, whose file is `VICTIM_DELIVERED`. With
+//! `VICTIM_SAMPLES` its .jsonl gets each trace when that has ended.
 
 use stagetrace_tests::ledger::{Ledger, ROUNDS, WORKERS};
 use stagetrace_tests::rounds::{Carried, Worker};
-use stagetrace_tests::{delivered, start, start_exporting};
+use stagetrace_tests::{delivered, start, start_exporting, start_with};
 use std::io::Write;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +36,9 @@ fn main() {
     let ledger: &'static Ledger =
         Box::leak(Box::new(Ledger::open(path.as_ref()).expect("a ledger")));
     let trace = match std::env::var("VICTIM_EXPORTER") {
+        Err(_) if std::env::var_os("VICTIM_SAMPLES").is_some() => start_with(|config| {
+            config.tail_sampling(|tail| (tail.fraction, tail.jsonl) = (1.0, true))
+        }),
         Err(_) => start(),
         Ok(how) => {
             let path = std::env::var_os("VICTIM_DELIVERED").expect("the path of what it delivers");

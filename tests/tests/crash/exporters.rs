@@ -78,3 +78,24 @@ fn a_kill_loses_nothing_that_an_exporter_has_not_delivered() {
         assert!(spooled > 1, "{how}: {spooled} of 4 had to make room");
     }
 }
+
+#[test]
+fn a_kill_loses_nothing_of_a_trace_that_waits_for_its_end() {
+    for rounds in [500, 3000, 6000] {
+        let work = Work { workers: "3-brief", end: ("wait", 0), ..Work::default() };
+        let samples = |command: &mut std::process::Command| {
+            command.env("VICTIM_SAMPLES", "1").stderr(Stdio::null());
+        };
+        let victim = Victim::start_with(work, samples).expect("the program can be started");
+        victim.wait_for(rounds);
+        let dead = victim.kill();
+        let (run, recording) = (dead.run_dir().expect("one"), dead.recording().expect("one"));
+        let recovered = recover(&recording, &run, Remove::Yes).expect("it can be recovered");
+        assert!(recovered.damage.is_none() && recovered.removed, "{recovered:?}");
+        let found = dead.found_so_far(&run);
+        let acknowledged = dead.acknowledged();
+        let has_ended = |label| found.spans.get(label).is_some_and(|span| !is_open(span));
+        let lost = acknowledged.iter().filter(|label| !has_ended(label)).count();
+        assert_eq!(lost, 0, "of {} after {rounds} rounds", acknowledged.len());
+    }
+}
