@@ -6,6 +6,7 @@
 mod anchors;
 mod breakdown;
 mod clock_report;
+mod collector;
 mod details;
 mod handed;
 mod hash;
@@ -22,9 +23,9 @@ mod view;
 mod worker;
 
 pub(crate) use anchors::Anchors;
+pub(crate) use collector::{Collector, Flushed, Parts};
 pub(crate) use owned::to_span;
 pub(crate) use run::Run;
 pub(crate) use sink::{OpenSink, Sink, Standing};
 pub(crate) use sweep::Sweep;
 pub(crate) use view::{Key, SpanView};
-pub(crate) use worker::{Collector, Flushed, Parts};

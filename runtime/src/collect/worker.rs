@@ -2,6 +2,7 @@
 
 use super::anchors::Anchors;
 use super::clock_report;
+use super::collector::{Flushed, Message, Parts};
 use super::held::Held;
 use super::loss::LossReport;
 use super::sink::{Sink, Standing};
@@ -10,20 +11,14 @@ use super::sweep::{Ended, Sweep};
 use super::tail::Tail;
 use crate::chunk::{DropCause, Pool};
 use crate::complain;
-use crate::config::TailSampling;
-use crate::error::SinkError;
 use crate::record::{live, recorder};
 use crate::request::UNREADABLE;
-use crate::signals;
 use crate::stage::level;
 use crate::stats::Stats;
 use stagetrace_wire::recording::layout::{BLOCK, header};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
-use std::sync::{Mutex, PoisonError};
-use std::thread::{JoinHandle, Thread};
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 /// Shortest and longest time between walks while spans come, and the longest when nothing does.
@@ -32,8 +27,6 @@ const CALM: Duration = Duration::from_millis(50);
 const IDLE: Duration = Duration::from_secs(1);
 /// Blocks that shall be free after each walk.
 const RESERVE: u32 = 48;
-/// Blocks that shall be free at the start, before the collector's thread has come to run.
-const FIRST: u32 = 16;
 /// How often the recording's file is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 /// Bytes that may wait in a sink that cannot let them go.
@@ -42,102 +35,6 @@ const BACKLOG: usize = 64 << 20;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// After so many rounds of a flush everything that ended before it has been handed out, if only at its deadline.
 const ROUNDS: u32 = 4;
-/// How much longer than its deadline a flush is waited for, so that it can say what failed.
-const GRACE: Duration = Duration::from_millis(40);
-
-/// A running collector, as other threads see it.
-#[derive(Debug)]
-pub(crate) struct Collector {
-    messages: Mutex<Sender<Message>>,
-    thread: Thread,
-    join: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// What a collector is made of.
-pub(crate) struct Parts {
-    pub(crate) sweep: Sweep,
-    pub(crate) anchors: Anchors,
-    pub(crate) tail: Option<TailSampling>,
-    pub(crate) sinks: Vec<Box<dyn Sink>>,
-    /// Where no sink is a file: the path for what must make room before the sinks have let it go. Without one nothing
-    /// waits for them.
-    pub(crate) spool: Option<PathBuf>,
-}
-
-/// What other threads ask for.
-enum Message {
-    Flush { deadline: Instant, reply: SyncSender<Flushed> },
-    Stats { reply: SyncSender<Stats> },
-    Stop { deadline: Instant, reply: SyncSender<Flushed> },
-}
-
-/// The answer to a flush: the counters at its cut, and every failure.
-#[derive(Clone, Debug)]
-pub(crate) struct Flushed {
-    pub(crate) stats: Stats,
-    pub(crate) failures: Vec<SinkError>,
-    /// Nothing that ended is in the recording alone.
-    pub(crate) is_safe: bool,
-}
-
-impl Collector {
-    /// Starts the thread.
-    pub(crate) fn start(pool: &'static Pool, parts: Parts) -> std::io::Result<Collector> {
-        // A program may begin with a burst. An error is the collector's, whose next attempt says it.
-        let _ = pool.grow_to_reserve(FIRST);
-        let (sender, messages) = channel();
-        let worker = Worker::new(pool, parts);
-        let join = std::thread::Builder::new().name("stagetrace".into()).spawn(move || {
-            signals::block();
-            worker.run(&messages);
-        })?;
-        pool.set_collector(join.thread().clone());
-        Ok(Collector {
-            messages: Mutex::new(sender),
-            thread: join.thread().clone(),
-            join: Mutex::new(Some(join)),
-        })
-    }
-
-    /// Has everything that ended before this call leave the process. `None` if the deadline passed first.
-    pub(crate) fn flush(&self, deadline: Instant) -> Option<Flushed> {
-        self.ask(deadline, |reply| Message::Flush { deadline, reply })
-    }
-
-    /// The counters now.
-    pub(crate) fn stats(&self, deadline: Instant) -> Option<Stats> {
-        self.ask(deadline, |reply| Message::Stats { reply })
-    }
-
-    /// Flushes and ends the thread. `None` if the deadline passed first; the thread then ends when it can.
-    pub(crate) fn stop(&self, deadline: Instant) -> Option<Flushed> {
-        let flushed = self.ask(deadline, |reply| Message::Stop { deadline, reply });
-        if flushed.is_some() {
-            let join = self.join.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(join) = join {
-                let _ = join.join();
-            }
-        }
-        flushed
-    }
-
-    fn ask<T>(
-        &self,
-        deadline: Instant,
-        message: impl FnOnce(SyncSender<T>) -> Message,
-    ) -> Option<T> {
-        if std::thread::current().id() == self.thread.id() {
-            // An exporter that asks from the collector's own thread would wait for itself.
-            return None;
-        }
-        let (reply, answer) = sync_channel(1);
-        let messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        messages.send(message(reply)).ok()?;
-        self.thread.unpark();
-        answer.recv_timeout(deadline.saturating_duration_since(Instant::now()) + GRACE).ok()
-    }
-}
-
 /// Hands what has ended to those of the sinks that shall have it, and lets those go that are full.
 fn hand(
     ended: &Ended<'_>,
@@ -166,7 +63,7 @@ fn hand(
     }
 }
 
-struct Worker {
+pub(super) struct Worker {
     pool: &'static Pool,
     sweep: Sweep,
     anchors: Anchors,
@@ -189,7 +86,7 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(pool: &'static Pool, parts: Parts) -> Worker {
+    pub(super) fn new(pool: &'static Pool, parts: Parts) -> Worker {
         let Parts { mut sweep, anchors, tail, sinks, spool } = parts;
         // A file that gets only what is wanted has nothing of what is undecided.
         let has_all = |sink: &dyn Sink| sink.is_before_sampling() || tail.is_none();
@@ -216,7 +113,7 @@ impl Worker {
         }
     }
 
-    fn run(mut self, messages: &Receiver<Message>) {
+    pub(super) fn run(mut self, messages: &Receiver<Message>) {
         loop {
             match messages.try_recv() {
                 Ok(Message::Stats { reply }) => {
