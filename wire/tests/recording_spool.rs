@@ -109,6 +109,24 @@ fn what_makes_no_sense_is_said_and_keeps_nothing_before_it() {
 }
 
 #[test]
+fn a_spool_of_garbage_is_survived() {
+    let chunk = [small(&[ended(2)]), large(&[ended(3)])].concat();
+    let mut state = 1_u64;
+    for round in 0..200 {
+        let mut spool = chunk.clone();
+        for _ in 0..1 + round % 40 {
+            state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+            // Mostly where heads and records are.
+            let most = if round % 3 == 0 { spool.len() } else { 256 };
+            spool[(state >> 33) as usize % most] = (state >> 24) as u8;
+        }
+        let dead = Dead::with(&with_records(&[ended(1)]), &spool);
+        dead.recover(Remove::No);
+        assert!(dead.spans().iter().any(|span| span.span_id.to_u64() == 1));
+    }
+}
+
+#[test]
 fn a_chunk_that_is_still_in_the_recording_counts_once_with_its_details() {
     let payload = [&handmade::text("said")[..], &keyed(&[("n", Tag::I64, vec![7])])].concat();
     let event = side(1, 15, kind::EVENT, &payload);

@@ -34,6 +34,8 @@ pub(crate) struct Held {
     /// Steps that all sinks have let go, and how many had been handed out when a chunk was last spooled.
     gone: u64,
     spooled_at: u64,
+    /// How often spans that are not out yet want details in chunks that were spooled.
+    pub(super) wanted: i64,
     /// Whether a sink has ever lost a span of a step.
     has_losses: bool,
     /// Details of spans of the step that is being handed out.
@@ -72,6 +74,7 @@ impl Held {
             lost: Vec::new(),
             gone: 0,
             spooled_at: 0,
+            wanted: 0,
             has_losses: false,
             pins: Vec::new(),
             lost_slots: Vec::new(),
@@ -153,7 +156,8 @@ impl Held {
 
     /// Empties the spool once all that it holds has left all sinks. What one has lost stays in it for good.
     pub(super) fn tidy(&mut self) {
-        if !self.spool.is_empty() && !self.has_losses && self.gone >= self.spooled_at {
+        let is_out = self.gone >= self.spooled_at && self.wanted == 0 && !self.has_losses;
+        if is_out && !self.spool.is_empty() {
             self.spool.clear();
         }
     }

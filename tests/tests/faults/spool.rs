@@ -137,7 +137,8 @@ fn the_spool_is_bounded_and_what_does_not_fit_is_counted() {
         });
         let stats = now();
         assert!(full && (MOST - 65536..=MOST).contains(&stats.spool.bytes), "{stats:?}");
-        assert_eq!(fs::metadata(own_file("spool")).unwrap().len(), stats.spool.bytes);
+        let length = fs::metadata(own_file("spool")).unwrap().len();
+        assert!((stats.spool.bytes..=MOST).contains(&length), "{length}, {stats:?}");
         assert_sums(&stats);
         // Room is made all the same.
         let before = now().handed;
@@ -156,7 +157,7 @@ fn the_spool_is_bounded_and_what_does_not_fit_is_counted() {
     let about_it: Vec<_> = complaints.iter().filter(|line| line.contains(".spool")).collect();
     assert!(about_it.len() == 1 && about_it[0].contains("is full"), "{}", ran.stderr);
     let recovered = recovered(&ran);
-    assert!(recovered.ended > 60_000 && recovered.damage.is_none(), "{recovered:?}");
+    assert!(recovered.ended > 40_000 && recovered.damage.is_none(), "{recovered:?}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ impl Sweep {
         let chunks = &self.chunks;
         held.take(&mut self.handed, |page| chunks[page as usize].epoch, sinks);
         while let Some((step, is_lost)) = held.next_gone(sinks) {
-            self.let_step_go(&step, is_lost);
+            held.wanted -= self.let_step_go(&step, is_lost);
             match is_lost {
                 true => held.lost_slots.extend(&step.slots),
                 false => step.slots.iter().for_each(|slot| self.free_slot(*slot)),
@@ -61,8 +61,9 @@ impl Sweep {
         self.held = Some(held);
     }
 
-    /// What a step came from is safe as far as this step is concerned, or goes to the spool when it is done.
-    fn let_step_go(&mut self, step: &Step, is_lost: bool) {
+    /// What a step came from is safe as far as this step is concerned, or goes to the spool when it is done. Gives how often
+    /// its spans wanted details that are in the spool.
+    fn let_step_go(&mut self, step: &Step, is_lost: bool) -> i64 {
         for run in &step.runs {
             let known = &mut self.chunks[run.page as usize];
             match known.epoch == run.epoch {
@@ -75,14 +76,16 @@ impl Sweep {
                 false => {}
             }
         }
+        let mut spooled = 0;
         for pin in &step.pins {
             let known = &mut self.chunks[pin.page as usize];
             match known.epoch == pin.epoch {
                 true if is_lost => known.is_lost = true,
                 true => known.wanted -= 1,
-                false => {}
+                false => spooled += 1,
             }
         }
+        spooled
     }
 
     fn free_slot(&mut self, number: u32) {
@@ -120,6 +123,7 @@ impl Sweep {
                         waiting += size;
                         continue;
                     }
+                    held.wanted += i64::from(known.wanted);
                 }
                 *known = Chunk::of(known.epoch + 1);
                 self.pool.recycle(words);
