@@ -37,6 +37,7 @@ scenarios! {
         }
         assert_eq!(ours.len(), file.len());
         assert_eq!(ours[0].resource.service_name(), Some("exporter-test"));
+        assert!(ours.iter().any(|span| span.trace_state == "vendor=a"));
     }
 
     fn plain_spans_have_all_that_they_were_given() {

@@ -4,6 +4,7 @@ use handmade::{
     EPOCH, Handmade, Record, TRACE, bytes, keyed, one_of_everything, side, text, with_records,
 };
 use stagetrace_wire::recording::layout::{BLOCK, chunk, header, outcome, side as kind, slab, slot};
+use stagetrace_wire::recording::read::Damage;
 use stagetrace_wire::recording::value::Tag;
 use stagetrace_wire::span::{StatusCode, Value};
 
@@ -181,6 +182,37 @@ fn a_request_without_an_id_has_its_attributes_all_the_same() {
     let made = with_records(&[Record { inline, flags: slot::ROOT, ..Record::open(1) }.words()]);
     assert_eq!(made.snapshot().spans[0].request_id(), None);
     assert_eq!(attributes(&made), [("a".to_owned(), Value::I64(3))]);
+}
+
+#[test]
+fn a_root_has_the_trace_state_that_its_request_brought() {
+    let state = "vendor=a,other=1";
+    let root = Record { flags: slot::ROOT, sides: 1, ..Record::ended(1) };
+    let child = Record { parent: 1, ..Record::ended(2) };
+    let records = [root.words(), side(1, 11, kind::TRACE_STATE, &text(state)), child.words()];
+    let recording = with_records(&records).read();
+    let snapshot = recording.snapshot();
+    let states: Vec<_> = snapshot.spans.iter().map(|span| span.trace_state()).collect();
+    assert_eq!(states, [state, ""]);
+    assert_eq!(snapshot.spans[0].missing_details(), 0);
+    assert_eq!(snapshot.spans[0].to_span(recording.identity()).trace_state, state);
+}
+
+#[test]
+fn a_trace_state_that_is_torn_is_none() {
+    let torn = [u64::MAX, 0];
+    let made = with_records(&[Record::ended(1).words(), side(1, 11, kind::TRACE_STATE, &torn)]);
+    assert_eq!(made.snapshot().spans[0].trace_state(), "");
+}
+
+#[test]
+fn a_side_record_of_a_kind_to_come_is_ignored() {
+    let span = Record { sides: 1, ..Record::ended(1) };
+    let made = with_records(&[span.words(), side(1, 11, 99, &text("of a later version"))]);
+    let snapshot = made.snapshot();
+    assert_eq!(snapshot.damage, Damage::default());
+    assert_eq!(snapshot.spans[0].missing_details(), 0);
+    assert_eq!(attributes(&made), []);
 }
 
 #[test]

@@ -36,7 +36,7 @@ pub(crate) fn to_span(view: &SpanView<'_>, resource: &Arc<Resource>, scope: &Arc
         trace_id: view.trace_id,
         span_id: view.span_id,
         parent_span_id: view.parent,
-        trace_state: String::new(),
+        trace_state: view.trace_state().to_owned(),
         flags: view.flags(),
         name: view.site.stage().name().to_owned(),
         kind: view.site.kind(),

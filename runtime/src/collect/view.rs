@@ -161,6 +161,14 @@ impl<'a> SpanView<'a> {
         self.record.word(slot::LIFE) & slot::REMOTE != 0
     }
 
+    /// The `tracestate` that its request brought, if it is a root; else empty.
+    #[inline]
+    pub(crate) fn trace_state(&self) -> &'a str {
+        let state = self.details.iter().find(|detail| detail.kind == side::TRACE_STATE);
+        let text = state.and_then(|detail| value::decode_str(&detail.words));
+        text.map_or("", |(text, _)| text)
+    }
+
     /// Whether it has more than its record: side records, or some that were beyond the limits.
     pub(crate) fn has_details(&self) -> bool {
         !self.details.is_empty() || self.dropped_events + self.dropped_links > 0

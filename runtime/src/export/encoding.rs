@@ -30,12 +30,12 @@ macro_rules! site_heads {
             }
 
             /// What a span begins with.
-            fn start(&self, span: &SpanView<'_>) -> SpanStart<'_> {
+            fn start<'a>(&'a self, span: &SpanView<'a>) -> SpanStart<'a> {
                 SpanStart {
                     trace_id: span.trace_id,
                     span_id: span.span_id,
                     parent_span_id: span.parent,
-                    trace_state: "",
+                    trace_state: span.trace_state(),
                     flags: span.flags(),
                     title: (&self.span).into(),
                     start_unix_nano: span.begin,

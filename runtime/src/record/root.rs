@@ -6,10 +6,11 @@ use super::context::State;
 use super::inline::Inline;
 use super::live::{self, Block};
 use super::local::{self, Local};
+use super::side::{self, Owner};
 use super::slab::SlabSpan;
-use super::write::INLINE_WORDS;
+use super::write::{INLINE_WORDS, SlotRef};
 use super::{Context, Position, recorder};
-use crate::request::{Judged, Live, Outcome, Repr, TraceState};
+use crate::request::{Judged, Live, Outcome, Remote, Repr, TraceState};
 use crate::stage::{Site, level};
 use stagetrace_wire::recording::layout::slot;
 use std::mem::ManuallyDrop;
@@ -45,6 +46,9 @@ pub trait Traced: Carrier<Request = Self> {
     /// Nothing happens, and it is counted, if the request has already begun in this process; nothing happens at all
     /// while there is no recorder. `None` as parent takes what came with the request; [`current`](crate::current)
     /// makes it a child of the current span. Costs about as much as two spans.
+    ///
+    /// A `tracestate` that came along is exported with the root, up to 512 characters of whole members; spans below it
+    /// are exported without.
     fn begin(&mut self, parent: impl Into<Parent>)
     where
         Self: Sized,
@@ -197,12 +201,25 @@ fn begin(
         span: id,
         state: context.state.of_local().below_root(root),
     };
+    if let (Some(span), Some(remote)) = (&span, carrier.as_deref()) {
+        note_trace_state(local, span.slot(), remote);
+    }
     block.fill(position, carrier);
     if position.level() > level::in_use() {
         level::raise(position.level());
     }
     *state.repr_mut() = Repr::Live(Live(NonNull::from(block).cast()));
     Some(Begun { block, span })
+}
+
+/// Records the `tracestate` that came with a request, if one did.
+#[cold]
+#[inline(never)]
+fn note_trace_state(local: &Local, root: SlotRef, remote: &Remote) {
+    let text = remote.trace_state();
+    if !text.is_empty() {
+        side::trace_state(local, Owner::of(root), &text);
+    }
 }
 
 /// Writes the attributes of a root that begins, and lets it be seen.

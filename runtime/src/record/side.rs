@@ -75,6 +75,11 @@ pub(crate) fn link(
     write(local, owner, side::LINK, &words, &[], Some(attributes))
 }
 
+/// Adds the `tracestate` that a root's request brought.
+pub(crate) fn trace_state(local: &Local, root: Owner, text: &str) -> bool {
+    write(local, root, side::TRACE_STATE, &[], &[text], None)
+}
+
 /// Adds the error of a span that failed.
 pub(crate) fn failure(local: &Local, owner: Owner, judged: &Judged) -> bool {
     let texts = [judged.error_type().unwrap_or("_OTHER"), judged.message().unwrap_or_default()];

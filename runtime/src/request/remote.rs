@@ -1,8 +1,11 @@
 //! A carrier: the place in another process's trace that came with a request, kept as it came.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stagetrace_wire::context::{BAGGAGE, TRACEPARENT, TRACESTATE, TraceContext, extract};
+use stagetrace_wire::context::{
+    BAGGAGE, TRACEPARENT, TRACESTATE, TraceContext, TraceStateList, extract,
+};
 
 use super::json::Json;
 
@@ -13,6 +16,8 @@ pub(crate) static UNREADABLE: AtomicU64 = AtomicU64::new(0);
 pub(crate) const MAX_TRACEPARENT: usize = 256;
 /// Longest `tracestate`, and longest `baggage`, in bytes.
 pub(crate) const MAX_LIST: usize = 8192;
+/// Longest `tracestate` that a span is exported with, in bytes: what W3C asks everybody to keep.
+const MAX_EXPORTED_LIST: usize = 512;
 /// Longest name of a stage, in bytes.
 pub(crate) const MAX_STAGE: usize = 256;
 /// Most unknown keys.
@@ -128,6 +133,17 @@ impl Remote {
             self.tracestate = Box::default();
             self.stage = Box::default();
         }
+    }
+
+    /// The `tracestate` as spans are exported with it: as it came, but for the members that make it too long. Empty if
+    /// none came.
+    pub(crate) fn trace_state(&self) -> Cow<'_, str> {
+        if self.tracestate.len() <= MAX_EXPORTED_LIST {
+            return Cow::Borrowed(&self.tracestate);
+        }
+        let mut list = TraceStateList::parse(&*self.tracestate).unwrap_or_default();
+        list.truncate(MAX_EXPORTED_LIST);
+        Cow::Owned(list.as_str().to_owned())
     }
 
     /// The carrier as it came. To name another place: `RemoteRef { traceparent, stage,

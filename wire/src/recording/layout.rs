@@ -198,6 +198,8 @@ pub mod side {
     pub const LINK: u64 = 3;
     /// A failure: `error.type`, message (empty if none was asked for).
     pub const FAILURE: u64 = 4;
+    /// The W3C `tracestate` that a request brought, of its root: a text.
+    pub const TRACE_STATE: u64 = 5;
 }
 
 /// Codes of the outcome of a span.

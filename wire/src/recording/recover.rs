@@ -19,7 +19,7 @@ pub mod key {
     pub const OPEN: &str = "stagetrace.open";
     /// True on a span whose times are only estimated.
     pub const UNCERTAIN: &str = "stagetrace.time.uncertain";
-    /// How many late attributes, events, links and failures of the span are gone.
+    /// How many late attributes, events, links and the like of the span are gone.
     pub const MISSING_DETAILS: &str = "stagetrace.missing_details";
 }
 

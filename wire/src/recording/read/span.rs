@@ -104,6 +104,13 @@ impl RecordedSpan {
         u32::from(trace) | flags::HAS_IS_REMOTE | remote
     }
 
+    /// The W3C `tracestate` that its request brought; empty if that is none, or the span no root.
+    pub fn trace_state(&self) -> &str {
+        let state = self.details.iter().find(|detail| detail.kind == side::TRACE_STATE);
+        let text = state.and_then(|detail| value::decode_str(&detail.words));
+        text.map_or("", |(text, _)| text)
+    }
+
     /// When it began, in nanoseconds since 1970; 0 without any anchor.
     pub fn begin(&self) -> u64 {
         self.begin
@@ -134,7 +141,7 @@ impl RecordedSpan {
         self.uncertain
     }
 
-    /// How many of its late attributes, events, links and failures are gone: their chunks were
+    /// How many of its late attributes, events, links and the like are gone: their chunks were
     /// recycled before it ended.
     pub fn missing_details(&self) -> usize {
         self.record.sides().saturating_sub(self.details.len())
@@ -227,6 +234,7 @@ impl RecordedSpan {
         let (code, message) = self.status();
         span::Span {
             parent_span_id: self.parent(),
+            trace_state: self.trace_state().to_owned(),
             flags: self.flags(),
             name: self.name().into_owned(),
             kind: self.kind(),
