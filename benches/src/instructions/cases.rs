@@ -1,6 +1,6 @@
 //! What is counted. A case brings about what the span needs and hands the rest to [`Counted`].
 
-use super::counted::Counted;
+use super::counted::{COLLECTED, Counted};
 use crate::staged::{self, Request, bare};
 use stagetrace::{Outcome, TraceState, Traced, stage};
 use std::hint::black_box;
@@ -10,13 +10,29 @@ use std::task::{Context, Poll, Waker};
 /// A case. Its name is that of its line in `limits.txt`.
 pub(crate) struct Case {
     pub(crate) name: &'static str,
-    /// Whether a recorder is started.
-    pub(crate) is_installed: bool,
+    pub(crate) setup: Setup,
+    /// Where callgrind collects.
+    pub(crate) collected: &'static str,
     /// Does the work for that many spans.
     pub(crate) run: fn(&mut Counted),
-    /// The same work without spans, whose instructions are taken off.
-    pub(crate) bare: fn(&mut Counted),
+    /// The same work without spans, whose instructions are taken off; `None` where none run without them.
+    pub(crate) bare: Option<fn(&mut Counted)>,
 }
+
+/// What is started.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Setup {
+    Nothing,
+    /// A recorder that writes the `.jsonl`.
+    Recorder,
+    /// A recorder whose spans go to an exporter of the OpenTelemetry SDK, and nowhere else.
+    SpanData,
+}
+
+/// What the collector's thread does to give a span to an exporter.
+const GIVES: &str = "*Supervised*Sink>::add";
+/// What the exporter's thread does with a batch: it makes `SpanData`, which the exporter throws away.
+const EXPORTS: &str = "*OfSdk*Outlet*>::export";
 
 /// All cases.
 pub(crate) const CASES: &[Case] = &[
@@ -26,18 +42,26 @@ pub(crate) const CASES: &[Case] = &[
     case("consecutive", consecutive, bare_child),
     case("above the level", above_the_level, bare_child),
     case("not sampled", not_sampled, bare_child),
-    Case { is_installed: false, ..case("nothing installed", outside, bare_child) },
+    Case { setup: Setup::Nothing, ..case("nothing installed", outside, bare_child) },
     Case {
-        is_installed: false,
+        setup: Setup::Nothing,
         ..case("nothing installed, 4 attributes", attributes, bare_attributes)
     },
     case("async, ready", asynchronous, bare_asynchronous),
     case("request, begin to finish", requests, nothing),
     case("request across a channel, 12 spans", across_a_channel, bare_across_a_channel),
+    to_span_data("to SpanData, the collector's part", GIVES, ambient),
+    to_span_data("to SpanData, the exporter's part", EXPORTS, ambient),
+    to_span_data("4 attributes, the collector's part", GIVES, attributes),
+    to_span_data("4 attributes, the exporter's part", EXPORTS, attributes),
 ];
 
 const fn case(name: &'static str, run: fn(&mut Counted), bare: fn(&mut Counted)) -> Case {
-    Case { name, is_installed: true, run, bare }
+    Case { name, setup: Setup::Recorder, collected: COLLECTED, run, bare: Some(bare) }
+}
+
+const fn to_span_data(name: &'static str, collected: &'static str, run: fn(&mut Counted)) -> Case {
+    Case { name, setup: Setup::SpanData, collected, run, bare: None }
 }
 
 fn in_a_root(work: impl FnOnce()) {

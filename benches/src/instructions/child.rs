@@ -1,8 +1,9 @@
 //! A case in a process of its own, since a process has one recorder, and callgrind counts processes.
 
-use super::cases::{CASES, Case};
-use super::counted::{COLLECTED, Counted};
-use stagetrace::TraceConfig;
+use super::cases::{CASES, Case, Setup};
+use super::counted::{Counted, PIECE};
+use crate::peers::Null;
+use stagetrace::{TraceConfig, init, init_with, otel};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -21,13 +22,17 @@ pub(crate) struct Count {
 }
 
 /// Counts a case.
-pub(crate) fn count(name: &str) -> Result<Count, String> {
-    let [spans, bare] = ["spans", "bare"].map(|which| {
-        let instructions = instructions(name, which)?;
-        let [here, everywhere] = allocations(name, which)?;
+pub(crate) fn count(case: &Case) -> Result<Count, String> {
+    let count = |which| {
+        let instructions = instructions(case, which)?;
+        let [here, everywhere] = allocations(case.name, which)?;
         Ok::<_, String>(Count { instructions, here, everywhere })
-    });
-    let (spans, bare) = (spans?, bare?);
+    };
+    let spans = count("spans")?;
+    if case.bare.is_none() {
+        return Ok(spans);
+    }
+    let bare = count("bare")?;
     Ok(Count {
         instructions: spans.instructions - bare.instructions,
         here: spans.here - bare.here,
@@ -36,17 +41,26 @@ pub(crate) fn count(name: &str) -> Result<Count, String> {
 }
 
 /// Instructions per span.
-fn instructions(name: &str, which: &str) -> Result<f64, String> {
+fn instructions(case: &Case, which: &str) -> Result<f64, String> {
+    let name = case.name;
     let out = std::env::temp_dir().join(format!("callgrind-{}.out", std::process::id()));
     let mut valgrind = Command::new("valgrind");
     valgrind
-        .args(["--tool=callgrind", "--fair-sched=yes", &format!("--toggle-collect={COLLECTED}")])
+        .args([
+            "--tool=callgrind",
+            "--fair-sched=yes",
+            &format!("--toggle-collect={}", case.collected),
+        ])
         .arg(format!("--callgrind-out-file={}", out.display()));
     let output = run_in(valgrind, name, which, UNDER_CALLGRIND);
     let _ = std::fs::remove_file(&out);
     let (_, errors) = output?;
     let collected = errors.lines().find_map(|line| line.split_once("Collected :"));
     match collected.and_then(|(_, number)| number.trim().parse::<f64>().ok()) {
+        // On other threads the first piece is not told from the rest.
+        Some(collected) if collected > 0.0 && case.bare.is_none() => {
+            Ok(collected / (UNDER_CALLGRIND + PIECE) as f64)
+        }
         Some(collected) if collected > 0.0 => Ok(collected / UNDER_CALLGRIND as f64),
         _ => Err(format!("{name}: callgrind collected nothing:\n{errors}")),
     }
@@ -90,8 +104,8 @@ pub(crate) fn run(name: &str, which: &str, times: &str) -> ExitCode {
         return ExitCode::from(2);
     };
     let mut counted = Counted::new(times);
-    if which == "bare" {
-        (case.bare)(&mut counted);
+    if let ("bare", Some(bare)) = (which, case.bare) {
+        bare(&mut counted);
     } else if let Err(problem) = record(case, &mut counted) {
         eprintln!("{problem}");
         return ExitCode::FAILURE;
@@ -103,13 +117,17 @@ pub(crate) fn run(name: &str, which: &str, times: &str) -> ExitCode {
 
 /// Runs it with a recorder, if it wants one, and sees to it that nothing was dropped, which would cost less.
 fn record(case: &Case, counted: &mut Counted) -> Result<(), String> {
-    if !case.is_installed {
+    if case.setup == Setup::Nothing {
         (case.run)(counted);
         return Ok(());
     }
     let dir = tempfile::tempdir().map_err(|error| format!("no temporary directory: {error}"))?;
     let config = TraceConfig::new().service_name("benches").output_dir(dir.path());
-    let trace = stagetrace::init(config).map_err(|error| error.to_string())?;
+    let trace = match case.setup {
+        Setup::SpanData => init_with(config.jsonl(false), [otel::exporter("null", Null)]),
+        _ => init(config),
+    };
+    let trace = trace.map_err(|error| error.to_string())?;
     (case.run)(counted);
     let stats = trace.shutdown(Duration::from_secs(60)).map_err(|error| error.to_string())?;
     match stats.dropped_spans() {

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 /// Spans, or requests, between two flushes: few enough to find room whatever the collector does meanwhile.
-const PIECE: usize = 500;
+pub(super) const PIECE: usize = 500;
 
 /// Runs a case's work and adds up what it allocates.
 #[derive(Default)]

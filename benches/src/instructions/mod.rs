@@ -29,7 +29,7 @@ pub(crate) fn check() -> ExitCode {
         "added per span, or request", "instructions", "limit", "target", "allocations", "in all"
     );
     for case in CASES {
-        match child::count(case.name) {
+        match child::count(case) {
             Ok(count) => problems.extend(report(case.name, count, &limits)),
             Err(problem) => problems.push(problem),
         }

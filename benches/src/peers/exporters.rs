@@ -24,7 +24,7 @@ pub(super) fn note(spans: usize) {
 
 /// Takes OpenTelemetry's spans.
 #[derive(Debug)]
-pub(super) struct Null;
+pub(crate) struct Null;
 
 impl SpanExporter for Null {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {

@@ -8,6 +8,7 @@ mod stagetrace;
 mod tracing;
 
 pub(crate) use bare::Bare;
+pub(crate) use exporters::Null;
 pub(crate) use fastrace::Fastrace;
 pub(crate) use opentelemetry::OpenTelemetry;
 pub(crate) use stagetrace::{DIRECTORY, Stagetrace};

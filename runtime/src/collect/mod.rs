@@ -28,4 +28,6 @@ pub(crate) use owned::to_span;
 pub(crate) use run::Run;
 pub(crate) use sink::{OpenSink, Sink, Standing};
 pub(crate) use sweep::Sweep;
+#[cfg(feature = "otel")]
+pub(crate) use view::Record;
 pub(crate) use view::{Key, SpanView};

@@ -42,7 +42,13 @@ impl<'a> Record<'a> {
     pub(crate) fn begins_here(&self) -> bool {
         self.word(slot::PARENT) == 0 || self.word(slot::LIFE) & slot::REMOTE != 0
     }
-    fn inline(&self) -> impl Iterator<Item = (usize, ValueRef<'a>)> + use<'a> {
+    /// How many attributes stand inline at most.
+    #[cfg(feature = "otel")]
+    pub(crate) fn attributes(&self) -> usize {
+        usize::from((self.word(slot::META) >> 48) as u8)
+    }
+    /// The attributes inline, by their places.
+    pub(crate) fn inline(&self) -> impl Iterator<Item = (usize, ValueRef<'a>)> + use<'a> {
         let words = self.0.get(slot::WORDS..).unwrap_or_default();
         value::inline((self.word(slot::META) >> 48) as u8, words)
     }

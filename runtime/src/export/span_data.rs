@@ -3,13 +3,18 @@
 //! Supervised as the others are. Besides the exporter's own thread, one drives the private runtime that its connections
 //! and timers need.
 
+mod batch;
 mod convert;
+mod keys;
 mod outlet;
+mod value;
+mod weight;
 
-use super::supervised::{Batch, Encode, Outlet, Supervised};
-use crate::collect::{OpenSink, SpanView};
+use super::supervised::{Outlet, Supervised};
+use crate::collect::OpenSink;
+use batch::{Packer, Spans};
 use convert::Converter;
-use opentelemetry_sdk::trace::{SpanData, SpanExporter};
+use opentelemetry_sdk::trace::SpanExporter;
 use outlet::{Build, OfSdk};
 
 /// A sink that hands its spans to the exporter that `build` makes, on the exporter's own thread.
@@ -18,42 +23,12 @@ pub(crate) fn through<E: SpanExporter + 'static>(
     build: impl FnOnce() -> Result<E, String> + Send + 'static,
 ) -> OpenSink {
     Box::new(move |resource, _, batching| {
-        let resource = convert::resource(resource);
+        let resource = value::resource(resource);
         let build: Build = Box::new(move || {
-            Ok(Box::new(OfSdk { exporter: build()?, resource }) as Box<dyn Outlet<Spans>>)
+            let outlet = OfSdk { exporter: build()?, resource, converter: Converter::default() };
+            Ok(Box::new(outlet) as Box<dyn Outlet<Spans>>)
         });
         let start = |queue: &_| outlet::start(build, queue);
-        Box::new(Supervised::new(name, Converter::new(), batching, start))
+        Box::new(Supervised::new(name, Packer::new(), batching, start))
     })
-}
-
-/// Converted spans.
-#[derive(Debug, Default)]
-struct Spans {
-    spans: Vec<SpanData>,
-    bytes: usize,
-}
-
-impl Batch for Spans {
-    fn spans(&self) -> usize {
-        self.spans.len()
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    fn clear(&mut self) {
-        *self = Spans::default();
-    }
-}
-
-impl Encode for Converter {
-    type Batch = Spans;
-
-    fn add(&mut self, batch: &mut Spans, span: &SpanView<'_>) {
-        let span = self.convert(span);
-        batch.bytes += convert::weight(&span);
-        batch.spans.push(span);
-    }
 }

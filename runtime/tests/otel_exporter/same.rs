@@ -5,7 +5,7 @@ use crate::support::{LONG, config, flush, scenarios, sink, written};
 use opentelemetry::trace::{self, Status};
 use opentelemetry::{Array, KeyValue};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SpanData};
-use stagetrace::{init_with, otel};
+use stagetrace::{SpanLimits, init_with, otel};
 use stagetrace_wire::id::{SpanId, TraceId};
 use stagetrace_wire::span::{self as wire, SpanKind, StatusCode, Value, flags};
 use std::collections::BTreeMap;
@@ -14,30 +14,47 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 scenarios! {
     fn an_exporter_gets_the_same_spans_as_the_file() {
-        let exporter = InMemorySpanExporter::default();
-        let config = config().span_limits(|limits| {
+        let spans = same_spans(|limits| {
             limits.attributes = 14;
             limits.events = 4;
             limits.links = 3;
             limits.attributes_per_event = 3;
         });
-        let trace = init_with(config, [otel::exporter("memory", exporter.clone())]).unwrap();
-        everything();
-        flush(LONG).unwrap();
-
-        let by_id = |spans: Vec<wire::Span>| -> BTreeMap<u64, wire::Span> {
-            spans.into_iter().map(|span| (span.span_id.to_u64(), span)).collect()
-        };
-        let in_file = by_id(written(&trace));
-        let exported = exporter.get_finished_spans().unwrap();
-        assert_eq!(exported.len(), in_file.len());
-        assert_eq!(sink("memory").exported, exported.len() as u64);
-        for span in &exported {
-            let id = u64::from_be_bytes(span.span_context.span_id().to_bytes());
-            assert_eq!(to_wire(span), comparable(in_file[&id].clone()));
-        }
-        the_case_is_rich_enough(&in_file);
+        the_case_is_rich_enough(&spans);
+        let plain = spans.values().find(|span| span.name == "plain").unwrap();
+        assert_eq!(plain.attribute("text"), Some(&"inline é".into()));
     }
+
+    fn what_is_cut_in_the_file_is_cut_for_an_exporter() {
+        let spans = same_spans(|limits| {
+            limits.attributes = 1;
+            limits.attribute_length = Some(3);
+        });
+        let consume = spans.values().find(|span| span.name == "consume").unwrap();
+        assert_eq!(consume.attributes, [("code.function.name".to_owned(), "ote".into())]);
+        let plain = spans.values().find(|span| span.name == "plain").unwrap();
+        assert_eq!((plain.attributes.len(), plain.dropped_attributes), (1, 2));
+    }
+}
+
+/// Records everything with these limits. Gives the spans, which are the same in the file and for an exporter.
+fn same_spans(limit: impl FnOnce(&mut SpanLimits)) -> BTreeMap<u64, wire::Span> {
+    let exporter = InMemorySpanExporter::default();
+    let config = config().span_limits(limit);
+    let trace = init_with(config, [otel::exporter("memory", exporter.clone())]).unwrap();
+    everything();
+    flush(LONG).unwrap();
+
+    let in_file = written(&trace).into_iter();
+    let in_file: BTreeMap<_, _> = in_file.map(|span| (span.span_id.to_u64(), span)).collect();
+    let exported = exporter.get_finished_spans().unwrap();
+    assert_eq!(exported.len(), in_file.len());
+    assert_eq!(sink("memory").exported, exported.len() as u64);
+    for span in &exported {
+        let id = u64::from_be_bytes(span.span_context.span_id().to_bytes());
+        assert_eq!(to_wire(span), comparable(in_file[&id].clone()));
+    }
+    in_file
 }
 
 fn the_case_is_rich_enough(spans: &BTreeMap<u64, wire::Span>) {
@@ -51,6 +68,7 @@ fn the_case_is_rich_enough(spans: &BTreeMap<u64, wire::Span>) {
     let dropped = (crowded.dropped_attributes, crowded.dropped_events, crowded.dropped_links);
     assert_eq!(dropped, (7, 16, 17));
     assert_eq!(named("generate").flags & flags::IS_REMOTE, flags::IS_REMOTE);
+    assert_eq!(named("generate").trace_state, "vendor=a");
     assert!(named("generate").attribute("stagetrace.stage.forward.duration").is_some());
     assert_eq!(named("panics").attribute("error.type"), Some(&"panic".into()));
     let failed = spans.values().filter(|span| span.name == "forward");

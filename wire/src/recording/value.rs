@@ -142,6 +142,7 @@ fn array(element: Tag, len: u64, rest: &[u64]) -> Option<(ValueRef<'_>, &[u64])>
 
 /// The attributes inline behind a slot: a word of tags (four bits each, the first in the low bits), then the values.
 /// Absent ones (tag 0) are skipped; each comes with its place in the list of keys.
+#[inline]
 pub fn inline(count: u8, words: &[u64]) -> impl Iterator<Item = (usize, ValueRef<'_>)> {
     let (tags, mut rest) = match words.split_first() {
         Some((&tags, rest)) if count > 0 => (tags, rest),

@@ -1,6 +1,6 @@
 //! Any exporter of the SDK as an outlet: on the exporter's own thread, and one that drives its runtime.
 
-use super::Spans;
+use super::{Converter, Spans};
 use crate::export::supervised::{Cause, Failure, Outlet, Queue, run, silence};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
@@ -21,6 +21,7 @@ pub(super) type Build = Box<dyn FnOnce() -> Result<Box<dyn Outlet<Spans>>, Strin
 pub(super) struct OfSdk<E> {
     pub(super) exporter: E,
     pub(super) resource: Resource,
+    pub(super) converter: Converter,
 }
 
 impl<E: SpanExporter> Outlet<Spans> for OfSdk<E> {
@@ -31,7 +32,8 @@ impl<E: SpanExporter> Outlet<Spans> for OfSdk<E> {
 
     /// Exports; what is not ready after `within` is cancelled.
     fn export(&mut self, batch: &mut Spans, within: Duration) -> Result<(), Failure> {
-        let done = finish_within(self.exporter.export(std::mem::take(&mut batch.spans)), within);
+        let spans = batch.convert(&mut self.converter);
+        let done = finish_within(self.exporter.export(spans), within);
         told(done.unwrap_or(Err(OTelSdkError::Timeout(within))))
     }
 
