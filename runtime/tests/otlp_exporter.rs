@@ -31,7 +31,7 @@ scenarios! {
         everything();
         flush(LONG).unwrap();
         let (ours, file) = (sent.spans(), written(&trace));
-        assert_eq!(ours.len(), 11, "{ours:#?}");
+        assert_eq!(ours.len(), 12, "{ours:#?}");
         for (ours, file) in ours.iter().zip(&file) {
             assert_eq!(ours, file);
         }

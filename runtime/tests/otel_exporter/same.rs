@@ -21,8 +21,8 @@ scenarios! {
             limits.attributes_per_event = 3;
         });
         the_case_is_rich_enough(&spans);
-        let plain = spans.values().find(|span| span.name == "plain").unwrap();
-        assert_eq!(plain.attribute("text"), Some(&"inline é".into()));
+        let alone = spans.values().find(|span| span.name == "alone").unwrap();
+        assert_eq!(alone.attribute("text"), Some(&"inline é".into()));
     }
 
     fn what_is_cut_in_the_file_is_cut_for_an_exporter() {
@@ -32,8 +32,8 @@ scenarios! {
         });
         let consume = spans.values().find(|span| span.name == "consume").unwrap();
         assert_eq!(consume.attributes, [("code.function.name".to_owned(), "ote".into())]);
-        let plain = spans.values().find(|span| span.name == "plain").unwrap();
-        assert_eq!((plain.attributes.len(), plain.dropped_attributes), (1, 2));
+        let alone = spans.values().find(|span| span.name == "alone").unwrap();
+        assert_eq!((alone.attributes.len(), alone.dropped_attributes), (1, 2));
     }
 }
 

@@ -84,7 +84,7 @@ pub(crate) fn everything() {
     request.finish(Outcome::Ok);
     produce();
 
-    drop(span!("plain", "at" = 1.5, "text" = "inline é", "none" = None::<i64>));
+    drop(span!("alone", "at" = 1.5, "text" = "inline é", "none" = None::<i64>));
     let values = span!("values", "text" = "inline é", "empty" = "", "none" = None::<i64>);
     values.set_attribute("bool", true);
     values.set_attribute("int", i64::MIN);
