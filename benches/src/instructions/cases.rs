@@ -25,12 +25,16 @@ pub(crate) enum Setup {
     Nothing,
     /// A recorder that writes the `.jsonl`.
     Recorder,
+    /// A recorder whose spans become OTLP bytes, which are thrown away, and nothing else.
+    Otlp,
     /// A recorder whose spans go to an exporter of the OpenTelemetry SDK, and nowhere else.
     SpanData,
 }
 
-/// What the collector's thread does to give a span to an exporter.
-const GIVES: &str = "*Supervised*Sink>::add";
+/// All that the collector's thread does with spans, looks at chunks that have none included.
+const WALKS: &str = "*Sweep*walk";
+/// What the collector's thread does to give spans to an exporter.
+const GIVES: &str = "*Supervised*Sink>::add_run";
 /// What the exporter's thread does with a batch: it makes `SpanData`, which the exporter throws away.
 const EXPORTS: &str = "*OfSdk*Outlet*>::export";
 
@@ -50,18 +54,28 @@ pub(crate) const CASES: &[Case] = &[
     case("async, ready", asynchronous, bare_asynchronous),
     case("request, begin to finish", requests, nothing),
     case("request across a channel, 12 spans", across_a_channel, bare_across_a_channel),
-    to_span_data("to SpanData, the collector's part", GIVES, ambient),
-    to_span_data("to SpanData, the exporter's part", EXPORTS, ambient),
-    to_span_data("4 attributes, the collector's part", GIVES, attributes),
-    to_span_data("4 attributes, the exporter's part", EXPORTS, attributes),
+    behind("to the .jsonl, ambient", Setup::Recorder, WALKS, ambient),
+    behind("to the .jsonl, 4 attributes", Setup::Recorder, WALKS, attributes),
+    behind("to OTLP, ambient", Setup::Otlp, WALKS, ambient),
+    behind("to OTLP, 4 attributes", Setup::Otlp, WALKS, attributes),
+    behind("to SpanData, the collector's part", Setup::SpanData, GIVES, ambient),
+    behind("to SpanData, the exporter's part", Setup::SpanData, EXPORTS, ambient),
+    behind("4 attributes, the collector's part", Setup::SpanData, GIVES, attributes),
+    behind("4 attributes, the exporter's part", Setup::SpanData, EXPORTS, attributes),
 ];
 
 const fn case(name: &'static str, run: fn(&mut Counted), bare: fn(&mut Counted)) -> Case {
     Case { name, setup: Setup::Recorder, collected: COLLECTED, run, bare: Some(bare) }
 }
 
-const fn to_span_data(name: &'static str, collected: &'static str, run: fn(&mut Counted)) -> Case {
-    Case { name, setup: Setup::SpanData, collected, run, bare: None }
+/// What happens behind the recording threads.
+const fn behind(
+    name: &'static str,
+    setup: Setup,
+    collected: &'static str,
+    run: fn(&mut Counted),
+) -> Case {
+    Case { name, setup, collected, run, bare: None }
 }
 
 fn in_a_root(work: impl FnOnce()) {

@@ -3,7 +3,9 @@
 use super::cases::{CASES, Case, Setup};
 use super::counted::{Counted, PIECE};
 use crate::peers::Null;
-use stagetrace::{TraceConfig, init, init_with, otel};
+use stagetrace::{Exporter, TraceConfig, init, init_with, otel};
+use std::convert::Infallible;
+use std::hint::black_box;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -125,7 +127,14 @@ fn record(case: &Case, counted: &mut Counted) -> Result<(), String> {
     let config = TraceConfig::new().service_name("benches").output_dir(dir.path());
     let trace = match case.setup {
         Setup::SpanData => init_with(config.jsonl(false), [otel::exporter("null", Null)]),
-        _ => init(config),
+        Setup::Otlp => {
+            let null = Exporter::otlp("null", |request: &[u8]| {
+                black_box(request);
+                Ok::<_, Infallible>(())
+            });
+            init_with(config.jsonl(false), [null])
+        }
+        Setup::Recorder | Setup::Nothing => init(config),
     };
     let trace = trace.map_err(|error| error.to_string())?;
     (case.run)(counted);
