@@ -2,10 +2,10 @@
 //! path by which they are reached.
 
 pub use crate::record::{
-    Accepts, AnyRequest, Attributes, Begin, Carrier, Late, Located, Position, Prepared,
-    RequestRecorder, StageFuture, StageGuard, StateField, Value, enter, enter_detached,
-    enter_detached_with, enter_of, enter_of_with, enter_with, locate, prepare, prepare_detached,
-    prepare_of, record_current, record_return,
+    Accepts, AnyRequest, Attributes, Begin, Carrier, KnownId, Late, Located, OtherId, PlainId,
+    Position, Prepared, RequestRecorder, StageFuture, StageGuard, StateField, Value, enter,
+    enter_detached, enter_detached_with, enter_of, enter_of_with, enter_with, locate, prepare,
+    prepare_detached, prepare_of, record_current, record_return,
 };
 pub use crate::request::{ErrorText, Failure, Judge, Judged, StageOutcome, TraceState, judged};
 pub use crate::stage::{STAGE_SETS, Site, SpanKind, Stage, StageInfo, StageSet, StageSite};

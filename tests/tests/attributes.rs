@@ -67,6 +67,110 @@ fn a_request_records_its_attributes_as_they_are_when_it_finishes() {
     assert_eq!(spans.tree(&["diffusion.steps"]), "generate diffusion.steps=9\n");
 }
 
+/// What a request becomes when it is answered.
+#[derive(Traced)]
+#[traced(name = "answer")]
+struct Answer {
+    #[traced(attr = "answer.tokens")]
+    tokens: u32,
+    #[traced(attr = "answer.reason", display)]
+    reason: char,
+    #[traced(state)]
+    trace: TraceState,
+}
+
+#[test]
+fn a_request_that_finishes_as_another_one_keeps_the_keys_of_what_it_records() {
+    let spans = alone(|| {
+        let _trace = start();
+        let request = Generate::begun("a");
+        let answer = Answer { tokens: 3, reason: 'b', trace: request.trace.clone() };
+        answer.finish(Outcome::Ok);
+    })
+    .run()
+    .spans();
+    let keys = ["answer.tokens", "answer.reason", "diffusion.steps"];
+    assert_eq!(spans.tree(&keys), "generate answer.tokens=3 answer.reason=b\n");
+}
+
+/// What an id can be.
+#[derive(Traced)]
+#[traced(name = "identified")]
+struct Identified<T> {
+    #[traced(id)]
+    id: T,
+    #[traced(state)]
+    trace: TraceState,
+}
+
+fn finish_as<T: std::fmt::Display>(id: T) {
+    let mut request = Identified { id, trace: TraceState::null() };
+    request.begin(None);
+    request.finish(Outcome::Ok);
+}
+
+/// The same of a type that the compiler knows when it derives.
+macro_rules! finish_known {
+    ($($name:ident: $type:ty = $id:expr;)*) => {$({
+        #[derive(Traced)]
+        #[traced(name = "identified")]
+        struct $name {
+            #[traced(id)]
+            id: $type,
+            #[traced(state)]
+            trace: TraceState,
+        }
+        let mut request = $name { id: $id, trace: TraceState::null() };
+        request.begin(None);
+        request.finish(Outcome::Ok);
+    })*};
+}
+
+#[test]
+fn an_id_is_the_text_that_its_type_displays() {
+    let spans = alone(|| {
+        let _trace = start();
+        finish_known! {
+            Text: String = "request-17".to_owned();
+            Borrowed: &'static str = "";
+            Shared: std::sync::Arc<str> = "ü".repeat(200).into();
+            Small: u8 = 7;
+            Negative: i32 = -12;
+            Large: u64 = u64::MAX;
+            Long: i64 = 1_234_567_890_123_456;
+            Longer: i64 = 12_345_678_901_234_567;
+            Flag: bool = true;
+            Real: f64 = 1.5;
+            Address: std::net::Ipv4Addr = std::net::Ipv4Addr::LOCALHOST;
+        }
+        finish_as("of any type");
+        finish_as(42);
+    })
+    .run()
+    .spans();
+    let all = spans.all("identified");
+    let mut ids: Vec<_> = all.iter().map(|span| text(span, "stagetrace.request.id")).collect();
+    ids.sort_unstable();
+    let cut = "ü".repeat(128);
+    let mut expected = vec![
+        "request-17",
+        "",
+        &cut,
+        "7",
+        "-12",
+        "18446744073709551615",
+        "1234567890123456",
+        "12345678901234567",
+        "true",
+        "1.5",
+        "127.0.0.1",
+        "of any type",
+        "42",
+    ];
+    expected.sort_unstable();
+    assert_eq!(ids, expected);
+}
+
 /// A request with more attributes than stand in a record.
 #[derive(Clone, Default, Traced)]
 #[traced(name = "wide")]

@@ -63,7 +63,11 @@ fn expand_struct(item: &DeriveInput, request: &Request, recorded: &Recorded) -> 
     let kind = Kind::expand(*kind, &glue!(_st));
     let id = id.as_ref().map(|(member, ty)| {
         let (id, value) = (method("id", ty), field(member, ty));
-        glue!(out.#id(#value);)
+        glue!({
+            // A text or an integer goes without formatting; of other types the trait's method says nothing.
+            use _st::OtherId as _;
+            out.#id(#value, _st::PlainId(#value).known());
+        })
     });
     let recorded = attributes.iter().enumerate().map(expand_attribute);
     let (shared, exclusive) = match state {

@@ -35,7 +35,10 @@ const _: () = {
             _st::StateField::exclusive(&mut self.trace)
         }
         fn record(&self, out: &mut _st::RequestRecorder<'_>) {
-            out.id(&self.id);
+            {
+                use _st::OtherId as _;
+                out.id(&self.id, _st::PlainId(&self.id).known());
+            }
             out.attribute(__STAGETRACE_KEYS[0usize], &self.steps);
             out.attribute(__STAGETRACE_KEYS[1usize], &self.prompt.len());
             out.debug(__STAGETRACE_KEYS[2usize], &self.shape);

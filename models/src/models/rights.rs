@@ -31,11 +31,17 @@ impl Root {
         Arc::new(root)
     }
 
+    /// Another handle.
+    fn share(root: &Arc<Root>) -> Arc<Root> {
+        root.handles.share();
+        root.clone()
+    }
+
     /// Writes the slot and opens the root; ends it if it was finished meanwhile. Whether it did.
     fn open(&self) -> bool {
         // SAFETY: nobody knows the slot yet.
         self.slot.with_mut(|slot| unsafe { *slot = "open" });
-        let opened = self.ending.open(&POOL, 3);
+        let opened = self.ending.open(&self.handles, &POOL, 3);
         opened.is_some_and(|(pool, number)| self.end(pool, number))
     }
 
@@ -60,7 +66,7 @@ impl Root {
 fn a_root_that_is_finished_while_it_opens_is_ended_once() {
     explore(|| {
         let root = Root::new();
-        let other = root.clone();
+        let other = Root::share(&root);
         let thread = thread::spawn(move || other.finish());
         let by_opener = root.open();
         let by_finisher = thread.join().unwrap();
@@ -69,11 +75,28 @@ fn a_root_that_is_finished_while_it_opens_is_ended_once() {
 }
 
 #[test]
+fn a_root_is_ended_once_though_who_finishes_it_lets_go_while_it_opens() {
+    explore(|| {
+        let root = Root::new();
+        let other = Root::share(&root);
+        let thread = thread::spawn(move || {
+            let ended = other.finish();
+            assert!(!other.handles.unshare(), "the opener has one");
+            ended
+        });
+        let by_opener = root.open();
+        let by_finisher = thread.join().unwrap();
+        assert!(by_opener != by_finisher, "ended by both or by none");
+        assert!(root.handles.unshare());
+    });
+}
+
+#[test]
 fn of_two_who_finish_a_root_one_ends_it() {
     explore(|| {
         let root = Root::new();
         assert!(!root.open());
-        let other = root.clone();
+        let other = Root::share(&root);
         let thread = thread::spawn(move || other.finish());
         let mine = root.finish();
         assert!(mine != thread.join().unwrap());
@@ -85,7 +108,7 @@ fn of_two_who_finish_a_root_one_ends_it() {
 fn whoever_asks_for_an_open_root_finds_its_slot_written() {
     explore(|| {
         let root = Root::new();
-        let other = root.clone();
+        let other = Root::share(&root);
         let thread = thread::spawn(move || {
             if let Some((pool, number)) = other.ending.slot() {
                 assert_eq!((*pool, number), (17, 3));
@@ -102,8 +125,7 @@ fn whoever_asks_for_an_open_root_finds_its_slot_written() {
 fn the_last_of_two_handles_gives_the_block_back_and_sees_what_the_other_did() {
     explore(|| {
         let root = Root::new();
-        root.handles.share();
-        let other = root.clone();
+        let other = Root::share(&root);
         let drop_handle = |root: &Root, outcome: u8| {
             root.ending.note(outcome);
             let last = root.handles.unshare();

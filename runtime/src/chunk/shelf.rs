@@ -98,16 +98,21 @@ impl Hand {
     #[inline]
     pub(crate) fn take(&self, links: &impl Links, shelf: &Shelf) -> Option<u32> {
         let first = match self.first.get() {
-            0 => {
-                let first = shelf.take(links)?;
-                self.count.set(BATCH);
-                first
-            }
+            0 => self.refill(links, shelf)?,
             first => first - 1,
         };
         let next = links.link(first).load(Ordering::Relaxed) & LOW;
         self.first.set(next as u32);
         self.count.set(if next == 0 { 0 } else { self.count.get().saturating_sub(1) });
+        Some(first)
+    }
+
+    /// Takes a batch from the shelf into the empty hand: the number of its first thing.
+    #[cold]
+    #[inline(never)]
+    fn refill(&self, links: &impl Links, shelf: &Shelf) -> Option<u32> {
+        let first = shelf.take(links)?;
+        self.count.set(BATCH);
         Some(first)
     }
 

@@ -393,8 +393,7 @@ impl Sweep {
             kind as u32 == chunk::SLAB
         };
         let blocks = (1..self.pool.blocks()).filter(is_slab);
-        let slots = |block: usize| (block * slab::SLOTS) as u32..((block + 1) * slab::SLOTS) as u32;
-        blocks.flat_map(slots).collect()
+        blocks.flat_map(Pool::slots_of).collect()
     }
 
     /// Says that every span handed out so far is safe: marks them if `mark`, and recycles the chunks that are done.

@@ -3,9 +3,10 @@
 //! A block outlives its root: stages may attach to a request that has finished, and serialising it still names its
 //! trace. Its number stands in the slots of all spans below the root, which is how the collector adds up a breakdown.
 
+use super::Position;
 use super::context::State;
+use super::local::{self, Local};
 use super::rights::{Ending, Handles, Opened};
-use super::{Position, local};
 use crate::chunk::{Hand, Links, Pool, Shelf, stock};
 use crate::request::{Outcome, Remote};
 use crate::stage::Site;
@@ -66,12 +67,11 @@ fn thing_of(root: u64) -> Option<u32> {
 }
 
 /// Takes a block for a request, and names its root. The caller fills it before anyone else sees it.
-pub(crate) fn take() -> Option<(&'static Block, u64)> {
-    let thing = local::with(|local| {
-        local.blocks.take(&Blocks, &SHELF).or_else(|| {
-            grow();
-            local.blocks.take(&Blocks, &SHELF)
-        })
+#[inline]
+pub(crate) fn take(local: &Local) -> Option<(&'static Block, u64)> {
+    let thing = local.blocks.take(&Blocks, &SHELF).or_else(|| {
+        grow();
+        local.blocks.take(&Blocks, &SHELF)
     })?;
     let block = at(thing)?;
     let last = block.state().root() >> slot::ROOT_GENERATION_SHIFT;
@@ -166,6 +166,7 @@ impl Block {
     }
 
     /// Fills a block that was just taken; the caller holds the one handle.
+    #[inline]
     pub(crate) fn fill(&self, position: Position, carrier: Option<Box<Remote>>) {
         let store = |word: &AtomicU64, value| word.store(value, Ordering::Relaxed);
         store(&self.trace[0], position.trace[0]);
@@ -216,9 +217,11 @@ impl Block {
         Outcome::from_u8(self.ending.worst())
     }
 
-    /// Says where the root's slot is. Gives it back if the root was finished before: then the caller ends it.
+    /// Says where the root's slot is; the caller has a handle to itself. Gives it back if the root was finished before: then
+    /// the caller ends it.
+    #[inline]
     pub(crate) fn open(&self, pool: &'static Pool, number: u32) -> Option<Opened<Pool>> {
-        self.ending.open(pool, number)
+        self.ending.open(&self.handles, pool, number)
     }
 
     /// The root's slot while it is open.
@@ -227,6 +230,7 @@ impl Block {
     }
 
     /// Takes the right to end the root, which one caller gets: its slot, or `None` within if it is not recorded.
+    #[inline]
     pub(crate) fn finish(&self) -> Option<Option<Opened<Pool>>> {
         self.ending.finish()
     }
@@ -237,15 +241,18 @@ impl Block {
     }
 
     /// Gives back a handle. Whether it was the last; then the caller ends the root and calls [`Block::free`].
+    #[inline]
     pub(crate) fn unshare(&self) -> bool {
         self.handles.unshare()
     }
 
     /// Gives the block back. Nobody has a handle any more.
+    #[inline]
     pub(crate) fn free(&self, root: u64) {
-        let carrier = self.carrier.swap(ptr::null_mut(), Ordering::Relaxed);
+        let carrier = self.carrier.load(Ordering::Relaxed);
         if let Some(carrier) = NonNull::new(carrier) {
-            // SAFETY: came from a box in `fill`, and the swap gives it to this caller alone.
+            self.carrier.store(ptr::null_mut(), Ordering::Relaxed);
+            // SAFETY: came from a box in `fill`, and the block is the caller's alone, who forgets it.
             drop(unsafe { Box::from_raw(carrier.as_ptr()) });
         }
         if let Some(thing) = thing_of(root) {

@@ -299,6 +299,12 @@ impl Local {
         }
     }
 
+    /// Says that this thread has begun `span` itself, so that it need not arrive at it.
+    #[inline]
+    pub(crate) fn is_at(&self, span: u64) {
+        self.arrived.set(span);
+    }
+
     /// A span id that no other span has, never 0.
     #[inline(always)]
     pub(crate) fn next_id(&self) -> u64 {

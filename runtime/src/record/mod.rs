@@ -36,7 +36,7 @@ mod value;
 mod write;
 
 pub(crate) use attributes::REQUEST_ID;
-pub use attributes::RequestRecorder;
+pub use attributes::{KnownId, OtherId, PlainId, RequestRecorder};
 pub use carrier::{Accepts, AnyRequest, Carrier, Located, StateField, locate};
 pub(crate) use context::Context;
 pub use context::Position;

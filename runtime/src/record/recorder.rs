@@ -77,10 +77,8 @@ pub(crate) fn level_below(trace: [u64; 2], parent_sampled: bool, level: u8) -> u
     if samples(trace, Some(parent_sampled)) { level } else { 0 }
 }
 
-/// A new trace at a level, by default that of the process: no span yet, and the sampling decision in its state. `None`
-/// while nothing is to be recorded.
-pub(crate) fn new_trace(local: &Local, level: Option<u8>) -> Option<Context> {
-    let level = level.unwrap_or_else(|| local.base_level().unwrap_or_else(level::of_process));
+/// A new trace at a level: no span yet, and the sampling decision in its state. `None` while nothing is to be recorded.
+pub(crate) fn new_trace(local: &Local, level: u8) -> Option<Context> {
     if level == 0 || level::in_use() == 0 {
         return None;
     }
@@ -94,10 +92,11 @@ pub(crate) fn new_trace(local: &Local, level: Option<u8>) -> Option<Context> {
 /// A trace of its own for a stage that has none: `None` if the process does not record its level. If the trace is not
 /// sampled its span id is made here, for whoever injects it.
 pub(crate) fn own_trace(local: &Local, stage_level: u8) -> Option<Context> {
-    if local.base_level().unwrap_or_else(level::of_process) < stage_level {
+    let level = local.base_level().unwrap_or_else(level::of_process);
+    if level < stage_level {
         return None;
     }
-    let context = new_trace(local, None)?;
+    let context = new_trace(local, level)?;
     Some(Context { span: local.next_id(), ..context })
 }
 

@@ -32,25 +32,45 @@ impl<P> Ending<P> {
     }
 
     /// Makes it that of a root which is not yet open and that nobody else knows.
+    #[inline]
     pub(crate) fn reset(&self) {
         self.pool.store(ptr::null_mut(), Ordering::Relaxed);
         self.slot.store(0, Ordering::Relaxed);
         self.worst.store(0, Ordering::Relaxed);
     }
 
-    /// Says where the root's slot is. Gives it back if the root was finished before: then the caller ends it.
-    pub(crate) fn open(&self, pool: &'static P, number: u32) -> Option<Opened<P>> {
+    /// Says where the root's slot is; the caller has one of the `handles` to itself. Gives it back if the root was finished
+    /// before: then the caller ends it.
+    #[inline]
+    pub(crate) fn open(
+        &self,
+        handles: &Handles,
+        pool: &'static P,
+        number: u32,
+    ) -> Option<Opened<P>> {
         self.pool.store(ptr::from_ref(pool).cast_mut(), Ordering::Relaxed);
         // Whoever finds the number finds the pool and what was written into the slot.
-        match self.slot.compare_exchange(0, number + 1, Ordering::Release, Ordering::Acquire) {
-            Ok(_) => None,
-            Err(_) => Some((pool, number)),
-        }
+        let is_first = if handles.is_one() {
+            // Then nobody can finish it meanwhile: no exchange.
+            let is_first = self.slot.load(Ordering::Relaxed) == 0;
+            if is_first {
+                self.slot.store(number + 1, Ordering::Release);
+            }
+            is_first
+        } else {
+            self.slot.compare_exchange(0, number + 1, Ordering::Release, Ordering::Acquire).is_ok()
+        };
+        (!is_first).then_some((pool, number))
     }
 
     /// Takes the right to end the root, which one caller gets: its slot, or `None` within if it is not recorded or not
     /// open yet.
+    #[inline]
     pub(crate) fn finish(&self) -> Option<Option<Opened<P>>> {
+        // The last handle mostly finds that it was given: no exchange for that.
+        if self.slot.load(Ordering::Relaxed) == FINISHED {
+            return None;
+        }
         match self.slot.swap(FINISHED, Ordering::AcqRel) {
             FINISHED => None,
             slot => Some(self.opened(slot)),
@@ -93,6 +113,7 @@ impl Handles {
     }
 
     /// The first, of a block that was filled.
+    #[inline]
     pub(crate) fn first(&self) {
         self.0.store(1, Ordering::Release);
     }
@@ -106,8 +127,19 @@ impl Handles {
     }
 
     /// Gives one back. Whether it was the last: then the block is the caller's alone, with all that others did to it.
+    #[inline]
     pub(crate) fn unshare(&self) -> bool {
+        if self.is_one() {
+            self.0.store(0, Ordering::Relaxed);
+            return true;
+        }
         self.0.fetch_sub(1, Ordering::AcqRel) == 1
+    }
+
+    /// Whether the caller's is the only one, which nobody can share meanwhile. Then all is seen that others did to the block.
+    #[inline]
+    fn is_one(&self) -> bool {
+        self.0.load(Ordering::Acquire) == 1
     }
 
     /// Whether there are any.

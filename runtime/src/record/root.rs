@@ -1,20 +1,22 @@
 //! Requests: begin and finish of their roots.
 
-use super::attributes::{Beginning, RequestRecorder};
+use super::attributes::RequestRecorder;
 use super::carrier::{Carrier, of_remote};
 use super::context::State;
-use super::inline::Inline;
+use super::inline::room;
 use super::live::{self, Block};
 use super::local::{self, Local};
 use super::side::{self, Owner};
-use super::slab::SlabSpan;
+use super::slab::{ROOM, SlabSpan};
 use super::write::{INLINE_WORDS, SlotRef};
 use super::{Context, Position, recorder};
+use crate::chunk::Pool;
 use crate::request::{Judged, Live, Outcome, Remote, Repr, TraceState};
 use crate::stage::{Site, level};
 use stagetrace_wire::recording::layout::slot;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
+use std::sync::atomic::Ordering;
 
 /// A request whose trace can be recorded: a struct with `#[derive(Traced)]`.
 ///
@@ -134,10 +136,34 @@ impl From<Option<Position>> for Parent {
     }
 }
 
-/// A root that has its block, and is recorded if it has a span.
+/// A root that has its block, and is recorded if it has a slot. Small, so that it is handed on in registers.
 struct Begun {
     block: &'static Block,
-    span: Option<SlabSpan>,
+    /// The slot's number plus one, 0 for none.
+    slot: u32,
+}
+
+/// Where a request begins, and what it is to carry on; its state is null afterwards.
+#[inline(never)]
+fn brought(parent: Parent, state: &mut TraceState) -> (Option<Position>, Option<Box<Remote>>) {
+    let carried = match std::mem::replace(state.repr_mut(), Repr::Null) {
+        Repr::Remote(remote) => Some(remote),
+        _ => None,
+    };
+    match parent {
+        Parent::At(position) if !position.is_null() => {
+            let carried = carried.map(|mut remote| {
+                remote.move_to(position.trace);
+                remote
+            });
+            (Some(position), carried)
+        }
+        Parent::Headers(headers) => match headers.into_remote() {
+            Some(remote) => (of_remote(&remote), Some(remote)),
+            None => (carried.as_deref().and_then(of_remote), carried),
+        },
+        _ => (carried.as_deref().and_then(of_remote), carried),
+    }
 }
 
 /// Fixes a request's trace and makes its state live. `None` if it stays as it is.
@@ -151,35 +177,22 @@ fn begin(
         recorder::count(&recorder::BEGUN_TWICE);
         return None;
     }
-    if local.base_level().unwrap_or_else(level::of_process) == 0 {
+    let process = local.base_level().unwrap_or_else(level::of_process);
+    if process == 0 {
         // Off: what the request carries goes on as it came.
         return None;
     }
     local.pool()?;
-    let carried = match std::mem::replace(state.repr_mut(), Repr::Null) {
-        Repr::Remote(remote) => Some(remote),
-        _ => None,
-    };
-    let (parent, carrier) = match parent {
-        Parent::At(position) if !position.is_null() => {
-            let carried = carried.map(|mut remote| {
-                remote.move_to(position.trace);
-                remote
-            });
-            (Some(position), carried)
-        }
-        Parent::Headers(headers) => match headers.into_remote() {
-            Some(remote) => (of_remote(&remote), Some(remote)),
-            None => (carried.as_deref().and_then(of_remote), carried),
-        },
-        _ => (carried.as_deref().and_then(of_remote), carried),
+    let (parent, carrier) = match (state.repr(), &parent) {
+        (Repr::Null, Parent::Carried) => (None, None),
+        _ => brought(parent, state),
     };
     let level = carrier.as_ref().and_then(|remote| remote.level());
     let context = match parent {
         Some(position) => Some(Context::at(position)),
-        None => recorder::new_trace(local, level),
+        None => recorder::new_trace(local, level.unwrap_or(process)),
     };
-    let made = context.and_then(|context| Some((context, live::take()?)));
+    let made = context.and_then(|context| Some((context, live::take(local)?)));
     let Some((context, (block, root))) = made else {
         *state.repr_mut() = carrier.map_or(Repr::Null, Repr::Remote);
         return None;
@@ -204,12 +217,13 @@ fn begin(
     if let (Some(span), Some(remote)) = (&span, carrier.as_deref()) {
         note_trace_state(local, span.slot(), remote);
     }
+    local.is_at(id);
     block.fill(position, carrier);
     if position.level() > level::in_use() {
         level::raise(position.level());
     }
     *state.repr_mut() = Repr::Live(Live(NonNull::from(block).cast()));
-    Some(Begun { block, span })
+    Some(Begun { block, slot: span.map_or(0, |span| span.number() + 1) })
 }
 
 /// Records the `tracestate` that came with a request, if one did.
@@ -229,14 +243,16 @@ fn open(
     begun: Begun,
     record: impl FnOnce(&mut RequestRecorder<'_>),
 ) {
-    let Some(span) = begun.span else { return };
-    let opening = Opening { local, block: begun.block, span: ManuallyDrop::new(span) };
+    let (Some(number), Some(pool)) = (begun.slot.checked_sub(1), local.pool()) else { return };
+    let span = ManuallyDrop::new(SlabSpan::of(pool, number));
+    let opening = Opening { local, block: begun.block, span };
     let slot = opening.span.slot();
-    // What does not fit is cut: `finish` reads everything again.
-    let mut inline = Beginning::new();
-    record(&mut RequestRecorder::new(local, site, slot, &mut inline));
+    let mut room = room::<ROOM>();
+    let mut recorder = RequestRecorder::begin(local, site, slot, &mut room);
+    record(&mut recorder);
     let opening = ManuallyDrop::new(opening);
-    inline.store_in(&opening.span);
+    let (attributes, count) = recorder.finish();
+    opening.span.store_inline(attributes, count);
     opening.span.publish();
     // Whoever finished the request meanwhile found no slot: then it ends here.
     if let Some((pool, number)) = begun.block.open(opening.span.pool(), opening.span.number()) {
@@ -271,30 +287,32 @@ fn finish(
         return recorder::count(&recorder::FINISHED_TWICE);
     };
     if let Some((pool, number)) = slot {
-        let unfinished = Unfinished { local, span: SlabSpan::of(pool, number) };
-        let slot = unfinished.span.slot();
-        let mut inline = Inline::<INLINE_WORDS>::new();
-        record(&mut RequestRecorder::new(local, site, slot, &mut inline));
-        unfinished.disarm().end_with(local, judged, inline.words(), inline.count());
+        let span = SlabSpan::of(pool, number);
+        let slot = span.slot();
+        // It may have begun as another request's: places are those of the keys that its span names.
+        let begun = slot.word(slot::META).load(Ordering::Relaxed) as u32;
+        let site = recorder::site_of(begun).unwrap_or(site);
+        let mut unfinished = Unfinished { local, opened: Some((pool, number)) };
+        let mut room = room::<INLINE_WORDS>();
+        let mut recorder = RequestRecorder::end(local, site, slot, &mut room);
+        record(&mut recorder);
+        let (attributes, count) = recorder.finish();
+        unfinished.opened = None;
+        span.end_with(local, judged, attributes, count);
     }
 }
 
 /// A root whose attributes are being read: should the caller's code unwind, it ends as that.
 struct Unfinished<'a> {
     local: &'a Local,
-    span: SlabSpan,
-}
-
-impl Unfinished<'_> {
-    fn disarm(self) -> SlabSpan {
-        let this = ManuallyDrop::new(self);
-        SlabSpan::of(this.span.pool(), this.span.number())
-    }
+    /// Its slot; `None` once they were.
+    opened: Option<(&'static Pool, u32)>,
 }
 
 impl Drop for Unfinished<'_> {
     fn drop(&mut self) {
-        let span = SlabSpan::of(self.span.pool(), self.span.number());
-        span.end(self.local, &Judged::from(Outcome::Panic));
+        if let Some((pool, number)) = self.opened {
+            SlabSpan::of(pool, number).end(self.local, &Judged::from(Outcome::Panic));
+        }
     }
 }

@@ -6,7 +6,7 @@
 
 use super::Context;
 use super::guard::is_misplaced;
-use super::inline::Inline;
+use super::inline::{Inline, room};
 use super::live;
 use super::local::Local;
 use super::register::register;
@@ -21,7 +21,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Words of attributes in a slot, the tags' included.
-const ROOM: usize = slab::WORDS - slab::ATTRIBUTES;
+pub(crate) const ROOM: usize = slab::WORDS - slab::ATTRIBUTES;
 
 /// An open span in a slab slot. Whoever holds it ends it; dropping it leaves the span open.
 #[derive(Debug)]
@@ -130,25 +130,29 @@ impl SlabSpan {
 
     /// Attributes of a span that is not published: inline as far as there is room, the rest in side records.
     pub(crate) fn set_attributes<A: Attributes>(&self, local: &Local, site: &Site, attributes: &A) {
-        let mut inline = Inline::<ROOM>::new();
+        let mut room = room::<ROOM>();
+        let mut inline = Inline::new(&mut room);
         attributes.each(&mut |at, value| {
-            if let Some(key) = site.keys().get(at) {
-                inline.add(local, self.slot(), key, value);
+            if let Some(key) = site.keys().get(at)
+                && !inline.fit(value)
+            {
+                side::attributes(local, Owner::of(self.slot()), &[(key, value)]);
             }
         });
-        self.store_inline(&inline);
+        let (attributes, count) = inline.finish();
+        self.store_inline(attributes, count);
     }
 
     /// Puts attributes into the slot.
-    pub(crate) fn store_inline<const ROOM: usize>(&self, inline: &Inline<ROOM>) {
+    #[inline]
+    pub(crate) fn store_inline(&self, attributes: &[u64], count: u8) {
         let words = self.words;
-        for (word, value) in words[slab::ATTRIBUTES..].iter().zip(inline.words()) {
+        for (word, value) in words[slab::ATTRIBUTES..].iter().zip(attributes) {
             word.store(*value, Ordering::Relaxed);
         }
-        let used = inline.words().len();
         let meta = words[slot::META].load(Ordering::Relaxed) & !(0xFF_FFFF << 32);
-        let meta = meta | ((slot::WORDS + used) as u64) << 32 | u64::from(inline.count()) << 48;
-        words[slot::META].store(meta, Ordering::Relaxed);
+        let size = (slot::WORDS + attributes.len()) as u64;
+        words[slot::META].store(meta | size << 32 | u64::from(count) << 48, Ordering::Relaxed);
     }
 
     /// Ends the span as it was judged, with the attributes it has.
@@ -193,37 +197,17 @@ impl SlabSpan {
         };
         let life = word(slot::LIFE) | outcome << slot::OUTCOME_SHIFT;
         let size = (slot::WORDS + attributes.len()).next_multiple_of(slot::WORDS);
-        let copy = |writer: &Writer, at: *const AtomicU64| {
-            let meta = meta & !(0xFF_FFFF << 32);
-            let meta = meta | (size as u64) << 32 | u64::from(count) << 48;
-            let out = at.cast_mut().cast::<u64>();
-            // SAFETY: `size` words are reserved at `at` and not yet published.
-            unsafe {
-                for at in [slot::BEGIN, slot::SPAN, slot::PARENT, slot::TRACE, slot::TRACE + 1] {
-                    out.add(at).write(word(at));
-                }
-                out.add(slot::END).write(ticks);
-                out.add(slot::META).write(meta);
-                out.add(slot::LIFE).write(life);
-                for (at, attribute) in attributes.iter().enumerate() {
-                    out.add(slot::WORDS + at).write(value(attribute));
-                }
-            }
-            writer.publish_to(at.wrapping_add(size));
-        };
+        let meta = meta & !(0xFF_FFFF << 32) | (size as u64) << 32 | u64::from(count) << 48;
+        let ended = Ended { meta, life, ticks, size };
         let copied = is_ours
             && match local.writer().reserve_fast(size) {
                 Some(at) => {
-                    copy(local.writer(), at.as_ptr());
+                    // SAFETY: as many words are reserved.
+                    unsafe { ended.copy(self.words, attributes, value, at.as_ptr()) };
+                    local.writer().publish_to(at.as_ptr().wrapping_add(size));
                     true
                 }
-                None => {
-                    let write = |writer: &Writer| {
-                        copy(writer, writer.reserve(size)?.start());
-                        Some(())
-                    };
-                    local.if_room(self.pool, size, write).is_some()
-                }
+                None => self.copy_anywhere(local, ended, attributes, value),
             };
         if copied {
             generation::release(self.words);
@@ -232,6 +216,26 @@ impl SlabSpan {
         } else {
             self.end_in_place(life, ticks);
         }
+    }
+
+    /// Copies the span with nothing at hand. Whether there was room.
+    #[cold]
+    #[inline(never)]
+    fn copy_anywhere<W>(
+        &self,
+        local: &Local,
+        ended: Ended,
+        attributes: &[W],
+        value: impl Fn(&W) -> u64,
+    ) -> bool {
+        let write = |writer: &Writer| {
+            let at = writer.reserve(ended.size)?.start();
+            // SAFETY: as many words are reserved.
+            unsafe { ended.copy(self.words, attributes, value, at.cast_mut()) };
+            writer.publish();
+            Some(())
+        };
+        local.if_room(self.pool, ended.size, write).is_some()
     }
 
     /// Says why it failed, and tells its request.
@@ -269,4 +273,42 @@ fn take_slot(local: &Local, pool: &'static Pool) -> Option<u32> {
         pool.add_slots();
         local.slots.take(pool, pool.slots())
     })
+}
+
+/// What the copy of a span that has ended says otherwise than its slot.
+#[derive(Clone, Copy)]
+struct Ended {
+    meta: u64,
+    life: u64,
+    ticks: u64,
+    size: usize,
+}
+
+impl Ended {
+    /// Writes the copy.
+    ///
+    /// # Safety
+    /// `self.size` words are reserved at `at`, which suffice for a slot and the attributes, and not yet published.
+    #[inline(always)]
+    unsafe fn copy<W>(
+        self,
+        from: &[AtomicU64; slab::WORDS],
+        attributes: &[W],
+        value: impl Fn(&W) -> u64,
+        at: *mut AtomicU64,
+    ) {
+        let out = at.cast::<u64>();
+        // SAFETY: the caller's promise; what is not published nobody else touches.
+        unsafe {
+            for word in [slot::BEGIN, slot::SPAN, slot::PARENT, slot::TRACE, slot::TRACE + 1] {
+                out.add(word).write(from[word].load(Ordering::Relaxed));
+            }
+            out.add(slot::END).write(self.ticks);
+            out.add(slot::META).write(self.meta);
+            out.add(slot::LIFE).write(self.life);
+            for (place, attribute) in attributes.iter().enumerate() {
+                out.add(slot::WORDS + place).write(value(attribute));
+            }
+        }
+    }
 }

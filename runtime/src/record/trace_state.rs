@@ -20,10 +20,6 @@ impl Live {
         // SAFETY: made from a block in `begin`; blocks live as long as the process.
         unsafe { self.0.cast().as_ref() }
     }
-
-    fn root(&self) -> u64 {
-        self.block().position().state.root()
-    }
 }
 
 impl From<Position> for TraceState {
@@ -64,23 +60,29 @@ impl Drop for TraceState {
         if let Repr::Live(live) = self.repr() {
             let block = live.block();
             if block.unshare() {
-                drop_last(block, live.root());
+                drop_last(block);
             }
         }
     }
 }
 
 /// Ends a root that nobody finished, and gives the block back.
-fn drop_last(block: &'static Block, root: u64) {
+fn drop_last(block: &'static Block) {
     if let Some(Some((pool, number))) = block.finish() {
-        let outcome = match block.worst() {
-            _ if std::thread::panicking() => Outcome::Panic,
-            Outcome::Ok => Outcome::Dropped,
-            worst => worst,
-        };
-        local::with(|local| SlabSpan::of(pool, number).end(local, &Judged::from(outcome)));
+        end_unfinished(block, SlabSpan::of(pool, number));
     }
-    block.free(root);
+    block.free(block.position().state.root());
+}
+
+#[cold]
+#[inline(never)]
+fn end_unfinished(block: &'static Block, span: SlabSpan) {
+    let outcome = match block.worst() {
+        _ if std::thread::panicking() => Outcome::Panic,
+        Outcome::Ok => Outcome::Dropped,
+        worst => worst,
+    };
+    local::with(|local| span.end(local, &Judged::from(outcome)));
 }
 
 impl Serialize for TraceState {

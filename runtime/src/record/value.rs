@@ -412,6 +412,18 @@ impl<T: Element> Value for [T] {
     }
 }
 
+/// The value if it is an integer.
+#[inline(always)]
+pub(crate) fn integer<V: Value + ?Sized>(value: &V) -> Option<i64> {
+    if value.tag() != Some(Tag::I64) {
+        return None;
+    }
+    let mut word = 0;
+    // SAFETY: an integer takes one word.
+    unsafe { value.put(&mut word) };
+    Some(word as i64)
+}
+
 /// The tag of an integer, as a word.
 pub(crate) const INTEGER: u64 = Tag::I64 as u64;
 
@@ -428,6 +440,7 @@ pub(crate) unsafe fn encode_at<V: Value + ?Sized>(value: &V, out: *mut u64) -> *
 }
 
 /// A value's words, safely: encoded into `out`, `None` if there is no room or it is absent. Gives tag and words written.
+#[inline]
 pub(crate) fn encode<V: Value + ?Sized>(
     value: &V,
     out: &mut [MaybeUninit<u64>],
@@ -437,6 +450,55 @@ pub(crate) fn encode<V: Value + ?Sized>(
     // SAFETY: `room` has as many words as the value says it takes.
     unsafe { value.put(room.as_mut_ptr().cast()) };
     Some((tag, words))
+}
+
+/// A number of at most 16 digits as decimal text.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Decimal {
+    /// Its first digit in the lowest byte.
+    text: u128,
+    len: usize,
+}
+
+impl Decimal {
+    /// Of a number that is not negative; `None` if it has more digits.
+    #[inline]
+    pub(crate) fn of(number: i64) -> Option<Decimal> {
+        let mut rest = u64::try_from(number).ok().filter(|number| *number < 10_u64.pow(16))?;
+        let mut decimal = Decimal { text: 0, len: 0 };
+        loop {
+            decimal.text = decimal.text << 8 | u128::from(b'0' + (rest % 10) as u8);
+            decimal.len += 1;
+            rest /= 10;
+            if rest == 0 {
+                return Some(decimal);
+            }
+        }
+    }
+}
+
+impl sealed::Sealed for Decimal {}
+
+impl Value for Decimal {
+    #[inline]
+    fn tag(&self) -> Option<Tag> {
+        Some(Tag::Str)
+    }
+    #[inline]
+    fn words(&self) -> usize {
+        byte_words(self.len)
+    }
+    #[inline]
+    unsafe fn put(&self, out: *mut u64) {
+        // SAFETY: there is room for the length and as many words as the digits take, one or two.
+        unsafe {
+            out.write(self.len as u64);
+            out.add(1).write((self.text as u64).to_le());
+            if self.len > 8 {
+                out.add(2).write(((self.text >> 64) as u64).to_le());
+            }
+        }
+    }
 }
 
 #[cfg(test)]
@@ -497,6 +559,16 @@ mod tests {
         assert_eq!(show(&(i64::MAX as u64)), "I64(9223372036854775807)");
         assert_eq!(show(&(i64::MAX as u64 + 1)), "Str(\"9223372036854775808\")");
         assert_eq!(show(&u64::MAX), "Str(\"18446744073709551615\")");
+    }
+
+    #[test]
+    fn a_number_becomes_the_text_that_it_is_displayed_as() {
+        let numbers = [0, 7, 42, 12_345_678, 123_456_789, 9_999_999_999_999_999];
+        for number in numbers {
+            let decimal = Decimal::of(number).map(|decimal| show(&decimal));
+            assert_eq!(decimal, Some(format!("Str(\"{number}\")")));
+        }
+        assert!([-1, i64::MIN, 10_i64.pow(16)].iter().all(|&other| Decimal::of(other).is_none()));
     }
 
     #[test]

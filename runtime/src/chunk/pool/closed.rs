@@ -23,8 +23,8 @@ impl Pool {
         match kind as u32 {
             _ if block == 0 => true,
             chunk::TABLE => true,
-            chunk::SLAB => (0..slab::SLOTS).any(|at| {
-                let slot = self.slot((block * slab::SLOTS + at) as u32);
+            chunk::SLAB => Pool::slots_of(block).any(|number| {
+                let slot = self.slot(number);
                 slot[slab::GENERATION].load(Ordering::Acquire).is_multiple_of(2)
                     && span_stays(slot, unwritten)
             }),

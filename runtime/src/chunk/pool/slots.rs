@@ -4,6 +4,10 @@ use super::super::shelf::{self, Links, Shelf};
 use super::{Pool, SMALL_PER_BLOCK};
 use crate::sync::{AtomicU64, Ordering};
 use stagetrace_wire::recording::layout::{BLOCK, chunk, slab};
+use std::ops::Range;
+
+/// Numbers of a block's slots, of which the last are those of none: a power of two, so that a slot is found by shifts.
+const NUMBERS: usize = slab::SLOTS.next_power_of_two();
 
 impl Pool {
     /// The shelf of free slab slots.
@@ -14,9 +18,15 @@ impl Pool {
     /// The words of a slab slot.
     #[inline]
     pub(crate) fn slot(&self, number: u32) -> &[AtomicU64] {
-        let (block, at) = (number as usize / slab::SLOTS, number as usize % slab::SLOTS);
+        let (block, at) = (number as usize / NUMBERS, number as usize % NUMBERS);
         let from = chunk::HEAD / 8 + at * slab::WORDS;
         &self.space.block(block)[from..from + slab::WORDS]
+    }
+
+    /// The numbers of a slab block's slots.
+    pub(crate) fn slots_of(block: usize) -> Range<u32> {
+        let first = (block * NUMBERS) as u32;
+        first..first + slab::SLOTS as u32
     }
 
     /// Turns a free block into slab slots and puts them on the shelf. Whether there was one.
@@ -30,8 +40,7 @@ impl Pool {
         }
         let Some(page) = self.take_large() else { return false };
         let block = page / SMALL_PER_BLOCK;
-        let first = (block * slab::SLOTS) as u32;
-        let slots = first..first + slab::SLOTS as u32;
+        let slots = Pool::slots_of(block);
         for number in slots.clone() {
             self.slot(number)[slab::GENERATION].store(1, Ordering::Relaxed);
         }
