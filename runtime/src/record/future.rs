@@ -73,6 +73,7 @@ impl Under {
 }
 
 /// Reads what is current now.
+#[inline]
 pub fn prepare(site: &'static Site) -> Prepared {
     if level::in_use() < site.level() {
         return Prepared { site, state: Progress::Off };
@@ -125,6 +126,7 @@ impl Prepared {
         Prepared { site, state }
     }
 
+    #[cold]
     fn own(local: &Local, site: &'static Site) -> Prepared {
         let own = local.pool().and_then(|_| recorder::own_trace(local, site.level()));
         let state = match own {
@@ -156,24 +158,22 @@ impl Prepared {
         StageFuture { future, judge: Some(judge), stage: self }
     }
 
-    /// Begins where a stage of a function would: most futures are ready at the end of their first poll, or never leave
-    /// their thread's chunk for long enough to matter.
+    /// Begins where a stage of a function would, and is current: most futures are ready at the end of their first poll, or
+    /// never leave their thread's chunk for long enough to matter. `None` if it cannot begin there.
     #[inline]
-    fn begin(&mut self, local: &Local) {
-        let Progress::Waiting(under) = self.state else { return };
-        if self.site.within().is_none() {
-            if under.span != local.span() {
-                local.arrive_at(under.span);
-            }
-            let Under { trace, span: parent, state, .. } = under;
-            let place = write::Under { parent, trace: Some(trace), state, is_current: false };
-            if let Some(slot) = write::begin::<0, ()>(local, self.site, place, &(), Clock::counter)
-            {
-                self.state = Progress::Fresh(slot, state.of_local());
-                return;
-            }
+    fn begin(&mut self, local: &Local, under: Under) -> Option<Polling> {
+        if self.site.within().is_some() {
+            return None;
         }
-        self.begin_in_slab(local);
+        if under.span != local.span() {
+            local.arrive_at(under.span);
+        }
+        let Under { trace, span: parent, state, .. } = under;
+        let place = write::Under { parent, trace: Some(trace), state, is_current: false };
+        let slot = write::begin::<0, ()>(local, self.site, place, &(), Clock::counter)?;
+        let state = state.of_local();
+        self.state = Progress::Fresh(slot, state);
+        Some(Polling::within(local, slot, trace, state))
     }
 
     #[inline(never)]
@@ -192,7 +192,12 @@ impl Prepared {
     #[inline]
     fn enter(&mut self) -> Polling {
         let local = local::here();
-        self.begin(local);
+        if let Progress::Waiting(under) = self.state {
+            if let Some(polling) = self.begin(local, under) {
+                return polling;
+            }
+            self.begin_in_slab(local);
+        }
         match &self.state {
             Progress::Fresh(slot, state) => Polling::span(local, *slot, *state),
             Progress::Running(span, state) => Polling::span(local, span.slot(), *state),
@@ -224,12 +229,20 @@ impl Prepared {
     }
 }
 
+impl Prepared {
+    #[cold]
+    #[inline(never)]
+    fn end_early(&mut self) {
+        let outcome = if std::thread::panicking() { Outcome::Panic } else { Outcome::Cancelled };
+        self.end(&Judged::from(outcome));
+    }
+}
+
 impl Drop for Prepared {
+    #[inline]
     fn drop(&mut self) {
         if let Progress::Fresh(..) | Progress::Running(..) = self.state {
-            let outcome =
-                if std::thread::panicking() { Outcome::Panic } else { Outcome::Cancelled };
-            self.end(&Judged::from(outcome));
+            self.end_early();
         }
     }
 }
@@ -260,12 +273,18 @@ impl Polling {
             // In the child of a fork its slot is empty.
             return Polling::context(local, &Context::NONE);
         }
+        local.arrive_at(word(slot::SPAN));
+        Polling::within(local, slot, trace, state)
+    }
+
+    /// Within the span of a slot, which this thread has begun or arrived at.
+    #[inline]
+    fn within(local: &Local, slot: SlotRef, trace: [u64; 2], state: State) -> Polling {
         let before = Earlier::Span {
             trace: local.trace(),
             state: local.state.get(),
             slot: local.slot.get(),
         };
-        local.arrive_at(word(slot::SPAN));
         local.set_trace(trace, state);
         local.set_slot(slot.address());
         Polling { before, depth: local.frames.depth() }
