@@ -10,13 +10,15 @@ use stagetrace_wire::recording::layout::BLOCK;
 use std::fs::File;
 use std::io;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// A reserved range of blocks.
 #[derive(Debug)]
 pub(crate) struct Space {
     base: NonNull<AtomicU64>,
     blocks: usize,
+    /// How many of them are usable.
+    provided: AtomicUsize,
     backing: Backing,
 }
 
@@ -43,7 +45,8 @@ impl Space {
         // Mapped, since the allocator writes zeros into all of what is aligned so much.
         let map = MmapRaw::from(MmapOptions::new().len(blocks.max(1) * BLOCK).map_anon()?);
         let base = NonNull::new(map.as_mut_ptr().cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Space { base, blocks, backing: Backing::Memory { _map: map } })
+        let provided = AtomicUsize::new(0);
+        Ok(Space { base, blocks, provided, backing: Backing::Memory { _map: map } })
     }
 
     /// Maps `file`, which is empty and nobody else's, with room for `blocks` blocks.
@@ -53,7 +56,8 @@ impl Space {
         let map = MmapOptions::new().len(len).map_raw(&file)?;
         let base = NonNull::new(map.as_mut_ptr().cast()).ok_or(io::ErrorKind::AddrNotAvailable)?;
         let file = OwnFile::new(file)?;
-        Ok(Space { base, blocks, backing: Backing::File { file, _map: map } })
+        let provided = AtomicUsize::new(0);
+        Ok(Space { base, blocks, provided, backing: Backing::File { file, _map: map } })
     }
 
     /// Blocks in the range, usable or not.
@@ -71,8 +75,11 @@ impl Space {
     }
 
     /// Makes the pages of `count` blocks from `first` on usable, in which nobody has anything yet: has the file system
-    /// provide them, and touches them.
+    /// provide them, and touches them. In order; those that are usable stay as they are.
     pub(crate) fn provide(&self, first: usize, count: usize) -> io::Result<()> {
+        if first + count <= self.provided.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         if let Backing::File { file, .. } = &self.backing {
             match file.get() {
                 Ok((file, _)) => {
@@ -89,6 +96,7 @@ impl Space {
                 self.word(page / 8).store(0, Ordering::Relaxed);
             }
         }
+        self.provided.store(first + count, Ordering::Relaxed);
         Ok(())
     }
 
@@ -144,6 +152,7 @@ impl Space {
     ///
     /// # Panics
     /// If it lies outside the range.
+    #[inline]
     pub(crate) fn word(&self, index: usize) -> &AtomicU64 {
         assert!(index < self.blocks * (BLOCK / 8), "word {index} lies outside the recording");
         // SAFETY: the index is in the range, which is mapped for as long as `self` lives.
@@ -154,6 +163,7 @@ impl Space {
     ///
     /// # Panics
     /// If there is no such block.
+    #[inline]
     pub(crate) fn block(&self, block: usize) -> &[AtomicU64] {
         assert!(block < self.blocks, "block {block} lies outside the recording");
         // SAFETY: the block is in the range, which is mapped and zeroed, for as long as `self` lives.
