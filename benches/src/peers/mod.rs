@@ -55,7 +55,12 @@ pub(crate) trait Peer {
     /// A child of what is current.
     fn child(i: usize);
 
-    /// The same, with four typed attributes.
+    /// So many children, of which each begins where the last one ends: one after the other, where there is nothing else.
+    fn consecutive(children: usize) {
+        (0..children).for_each(Self::child);
+    }
+
+    /// A child of what is current, with four typed attributes.
     fn child_with_attributes(i: usize);
 
     /// The same, around some work.

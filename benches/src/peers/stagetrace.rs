@@ -4,8 +4,8 @@ use super::exporters::Null;
 use super::{Peer, Setup, attributes};
 use crate::staged::{self, Bench, Request};
 use ::stagetrace::{
-    Exporter, InSpan, Outcome, TraceConfig, TraceGuard, TraceState, Traced, init_with, otel, span,
-    stage,
+    Consecutive, Exporter, InSpan, Outcome, TraceConfig, TraceGuard, TraceState, Traced, init_with,
+    next, otel, span, stage,
 };
 use std::convert::Infallible;
 use std::hint::black_box;
@@ -54,6 +54,17 @@ impl Peer for Stagetrace {
     #[inline(always)]
     fn child(i: usize) {
         staged::child(i);
+    }
+
+    fn consecutive(children: usize) {
+        let mut now = None::<Consecutive>;
+        for i in 0..children {
+            match &mut now {
+                None => now = Some(next(Bench::CHILD)),
+                Some(now) => now.next(Bench::CHILD),
+            }
+            staged::bare::child(i);
+        }
     }
 
     #[inline(always)]

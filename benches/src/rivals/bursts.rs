@@ -36,6 +36,7 @@ struct Burst {
 pub(super) fn measure<P: Peer>(case: Case, size: Size) -> Samples {
     match case {
         Case::Span(children) => in_roots::<P>(size, children, Leaving::All, P::child),
+        Case::Consecutive(children) => consecutive::<P>(size, children),
         Case::Off => in_roots::<P>(size, CHILDREN, Leaving::Nothing, P::child),
         Case::NotSampled => not_sampled::<P>(size),
         Case::AboveLevel => in_roots::<P>(size, CHILDREN, Leaving::Roots, P::detail),
@@ -76,6 +77,15 @@ fn in_roots<P: Peer>(
     };
     bursts::<P>(size, Burst { units, spans }, || {
         timed(|| (0..roots).for_each(|_| P::in_root(|| (0..children).for_each(&child))))
+    })
+}
+
+/// Spans that follow each other, below roots with so many children each.
+fn consecutive<P: Peer>(size: Size, children: usize) -> Samples {
+    let roots = roots(size.spans, children);
+    let units = roots * (children + 1);
+    bursts::<P>(size, Burst { units, spans: units }, || {
+        timed(|| (0..roots).for_each(|_| P::in_root(|| P::consecutive(children))))
     })
 }
 

@@ -7,7 +7,9 @@ use std::fmt;
 pub(crate) enum Case {
     /// Spans in a loop, so many below each root.
     Span(usize),
-    /// The same with four typed attributes, 100 below each root.
+    /// Spans of which each begins where the last one ends, so many below each root.
+    Consecutive(usize),
+    /// Spans in a loop with four typed attributes, 100 below each root.
     Attributes,
     /// The same work when nothing was started.
     Off,
@@ -44,6 +46,8 @@ pub(crate) const CASES: &[Case] = &[
     Case::Span(10),
     Case::Span(100),
     Case::Span(1000),
+    Case::Consecutive(10),
+    Case::Consecutive(100),
     Case::Attributes,
     Case::Work,
     Case::Off,
@@ -107,6 +111,9 @@ impl Case {
         let with = |has_attributes| if has_attributes { ", 4 attributes" } else { "" };
         match self {
             Case::Span(children) => format!("span in a loop, {children} below a root"),
+            Case::Consecutive(children) => {
+                format!("span that begins where the last one ends, {children} below a root")
+            }
             Case::Attributes => "span with 4 attributes".to_owned(),
             Case::Off => "nothing started".to_owned(),
             Case::NotSampled => "not sampled".to_owned(),
@@ -133,6 +140,7 @@ impl fmt::Display for Case {
         let with = |has_attributes: bool| if has_attributes { "-attributes" } else { "" };
         match *self {
             Case::Span(children) => write!(f, "span/{children}"),
+            Case::Consecutive(children) => write!(f, "consecutive/{children}"),
             Case::Attributes => f.write_str("attributes/100"),
             Case::Off => f.write_str("off/100"),
             Case::NotSampled => f.write_str("not-sampled/100"),

@@ -90,6 +90,8 @@ const HOT: &[Case] = &[
     Case::Span(10),
     Case::Span(100),
     Case::Span(1000),
+    Case::Consecutive(10),
+    Case::Consecutive(100),
     Case::Attributes,
     Case::Work,
     Case::Off,
