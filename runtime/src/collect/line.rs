@@ -22,8 +22,10 @@ impl<'a> Line<'a> {
             let unix = last.monotonic.checked_add_signed(last.wall)?;
             let left = u128::from(u64::MAX - unix) << 32;
             let ticks = left.checked_div(last.rate.into())?;
-            // Ticks before the line are more away than this, for they wrap.
-            let ticks = ticks.min(u128::from(u64::MAX - last.ticks)) as u64;
+            // From there on they are those of an epoch before the line's. Those before the line are more away, for they
+            // wrap.
+            let end = timeline.ceiling().unwrap_or(u64::MAX);
+            let ticks = ticks.min(u128::from(end.saturating_sub(last.ticks))) as u64;
             Some(Line { timeline, from: last.ticks, unix, rate: last.rate, ticks })
         });
         line.unwrap_or(Line { timeline, from: 0, unix: 0, rate: 0, ticks: 0 })
@@ -70,7 +72,9 @@ mod tests {
     use stagetrace_wire::recording::time::Anchor;
 
     fn anchor() -> impl Strategy<Value = Anchor> {
-        let words = (any::<u64>(), any::<u64>(), 0_u64..1 << 40, any::<i64>());
+        // Up to two nanoseconds per tick, so that times stay in range, and any number of them.
+        let rate = prop_oneof![0_u64..1 << 33, 0_u64..1 << 40];
+        let words = (any::<u64>(), any::<u64>(), rate, any::<i64>());
         words.prop_map(|(ticks, monotonic, rate, wall)| Anchor {
             ticks,
             monotonic,
@@ -87,13 +91,23 @@ mod tests {
             ticks: u64,
             away in 0_u64..1 << 40,
         ) {
-            let timeline = Timeline::new(anchors);
+            let timeline = Timeline::new(anchors.clone());
             let line = Line::new(&timeline);
             prop_assert_eq!(line.unix(ticks), timeline.unix(ticks));
-            let last = timeline.last().map_or(0, |last| last.ticks);
-            for ticks in [last.saturating_add(away), last.saturating_sub(away)] {
-                prop_assert_eq!(line.unix(ticks), timeline.unix(ticks));
+            for anchor in &anchors {
+                for ticks in [anchor.ticks.saturating_add(away), anchor.ticks.saturating_sub(away)] {
+                    prop_assert_eq!(line.unix(ticks), timeline.unix(ticks));
+                }
             }
         }
+    }
+
+    #[test]
+    fn a_tick_from_before_the_counter_began_anew_keeps_its_time() {
+        let anchor =
+            |ticks, monotonic| Anchor { ticks, monotonic, rate: 1 << 32, wall: 7, error: 0 };
+        let timeline = Timeline::new([anchor(1_000_000, 1_000), anchor(50, 9_000)]);
+        let line = Line::new(&timeline);
+        assert_eq!([line.unix(1_000_400), line.unix(90)], [1_407, 9_047]);
     }
 }

@@ -105,8 +105,8 @@ impl Timeline {
         self.epochs.last().copied().unwrap_or(0)
     }
 
-    /// The ticks from which on older epochs have lines.
-    fn ceiling(&self) -> Option<u64> {
+    /// The ticks from which on older epochs have lines; `None` if the first epoch is the only one.
+    pub fn ceiling(&self) -> Option<u64> {
         let before = self.epochs.len().checked_sub(1)?;
         let start = before.checked_sub(1).map_or(0, |epoch| self.epochs[epoch]);
         Some(self.anchors[start].ticks)
