@@ -109,7 +109,8 @@ impl Clock {
 /// Dates whatever this thread begins from now on behind what it has got from other threads so far.
 #[inline(always)]
 pub(crate) fn arrive() {
-    #[cfg(target_arch = "x86_64")]
+    // Miri does not know the instruction, and has no counter either.
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
     // A safe function in newer releases of Rust than the oldest supported one.
     #[allow(unused_unsafe)]
     // SAFETY: every x86-64 processor has the instruction.
@@ -152,6 +153,17 @@ mod tests {
         Clock::of(&ClockSource::of_this_machine())
     }
 
+    /// Waits without a call, so that what follows follows at once; but not for long, since whoever is waited for may
+    /// need this processor.
+    fn spin_until(condition: impl Fn() -> bool) {
+        for spins in 0_u32.. {
+            if condition() {
+                return;
+            }
+            if spins < 10_000 { std::hint::spin_loop() } else { std::thread::yield_now() }
+        }
+    }
+
     #[test]
     fn ticks_of_one_thread_are_in_the_order_of_the_program() {
         let clock = best();
@@ -168,15 +180,10 @@ mod tests {
         let clock = best();
         let (handed, sent, taken) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
         let end = Instant::now() + Duration::from_secs(2);
-        let wait = |for_what: &AtomicU64, number: u64| {
-            while for_what.load(Ordering::Acquire) < number {
-                std::hint::spin_loop();
-            }
-        };
         std::thread::scope(|scope| {
             let child = scope.spawn(|| {
                 for number in 1.. {
-                    wait(&sent, number);
+                    spin_until(|| sent.load(Ordering::Acquire) >= number);
                     arrive();
                     let child = clock.ticks();
                     let parent = handed.load(Ordering::Relaxed);
@@ -188,18 +195,17 @@ mod tests {
                 }
                 0
             });
+            // On a busy machine as many hand-overs as it takes, too.
             for number in 1.. {
-                let is_over = Instant::now() > end || child.is_finished();
+                let is_over = Instant::now() > end && number > 100 || child.is_finished();
                 handed.store(if is_over { u64::MAX } else { clock.ticks() }, Ordering::Relaxed);
                 sent.store(number, Ordering::Release);
                 if is_over {
                     break;
                 }
-                while taken.load(Ordering::Acquire) < number && !child.is_finished() {
-                    std::hint::spin_loop();
-                }
+                spin_until(|| taken.load(Ordering::Acquire) >= number || child.is_finished());
             }
-            assert!(child.join().unwrap() > 100, "the two hardly met");
+            assert!(child.join().unwrap() >= 100, "the two hardly met");
         });
     }
 }

@@ -103,7 +103,7 @@ impl Space {
     /// Has the pages made ready through the mapping, and provided if they were not, as when the program has closed the
     /// file. `None` where that cannot be asked for.
     fn populate(&self, first: usize, count: usize) -> Option<io::Result<()>> {
-        #[cfg(target_os = "linux")]
+        #[cfg(all(target_os = "linux", not(miri)))]
         {
             let (from, len) = (self.block(first).as_ptr().cast_mut().cast(), count * BLOCK);
             assert!(first + count <= self.blocks, "the blocks lie in the recording");
@@ -111,7 +111,7 @@ impl Space {
             let populated = unsafe { libc::madvise(from, len, libc::MADV_POPULATE_WRITE) };
             Some(if populated == 0 { Ok(()) } else { Err(io::Error::last_os_error()) })
         }
-        #[cfg(not(target_os = "linux"))]
+        #[cfg(not(all(target_os = "linux", not(miri))))]
         {
             let _ = (first, count);
             None
