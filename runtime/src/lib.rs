@@ -59,6 +59,9 @@
 //! The modules follow the flow, and import only from their left: `stage` and `request` declare, `record` writes on the
 //! caller's threads, `chunk` is the one boundary, `collect` reads in the background, `export` writes out.
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("stagetrace needs a 64-bit target: a word of its records holds an address");
+
 #[doc(hidden)]
 #[path = "private.rs"]
 pub mod __private0;

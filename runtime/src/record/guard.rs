@@ -66,7 +66,6 @@ impl Begun {
     }
 
     fn framed(slot: Option<SlotRef>, mark: super::frames::Mark) -> Begun {
-        const { assert!(usize::BITS >= 64, "a frame's mark takes the place of an address") };
         let slot = slot.map_or(ptr::null(), SlotRef::address);
         Begun {
             slot: slot.wrapping_byte_add(FRAMED),
