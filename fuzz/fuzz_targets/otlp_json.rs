@@ -6,6 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use stagetrace_wire::otlp::json::{
     LineReader, ReadOptions, read, read_document, read_lines, write_spans,
 };
+use stagetrace_wire::span::deduplicate;
 
 fuzz_target!(|input: &[u8]| {
     let options = ReadOptions::default();
@@ -20,6 +21,8 @@ fuzz_target!(|input: &[u8]| {
     reader.feed(&input[at..], &mut spans);
     let report = reader.finish(&mut spans);
     assert_eq!(report, whole.report);
+    // Of spans that the input repeats, the whole has one.
+    assert_eq!(deduplicate(&mut spans) as u64, whole.duplicates);
     assert_eq!(spans.len(), whole.spans.len());
     for span in &spans {
         let one = std::slice::from_ref(span);
