@@ -105,7 +105,7 @@ scenarios! {
         let (good, sent) = collecting("good");
         let trace = init_with(config(), [failing, hanging, good, panicking]).unwrap();
         steps(0, 9);
-        let timed_out = "`export` has not returned within 300ms";
+        let timed_out = "`export` has not returned within 1s";
         let expected = [
             ("failing", "lost 9 spans (export_failed 9); `export`: no route to host".to_owned()),
             ("hanging", format!("lost 9 spans (timeout 8, exporter_hangs 1); {timed_out}")),
