@@ -16,4 +16,6 @@ mod wait;
 
 pub use process::{Alone, Ran, alone, command, finish};
 pub use spans::Spans;
-pub use wait::{flushed, resident_bytes, start, start_exporting, start_with, until};
+pub use wait::{
+    counters, flushed, resident_bytes, spin_until, start, start_exporting, start_with, until,
+};

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// Names the test whose body the process is to run.
 const MARK: &str = "TEST_ALONE";
 /// Longest that a process of a test may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A body that is to run in a process of its own.
 #[must_use = "nothing runs before `run` or `try_run`"]
@@ -59,7 +59,7 @@ impl<F: FnOnce()> Alone<F> {
         self
     }
 
-    /// Lets it take so long, and not a minute at most.
+    /// Lets it take so long, and not three minutes at most.
     pub fn within(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self

@@ -35,6 +35,19 @@ pub fn flushed() -> Stats {
     stagetrace::flush(Duration::from_secs(20)).expect("the file can be written")
 }
 
+/// The counters, from a collector that may have to wait for its turn on a busy machine.
+///
+/// # Panics
+/// If it does not answer within 20 s.
+pub fn counters() -> Stats {
+    let mut stats = None;
+    until(Duration::from_secs(20), || {
+        stats = stagetrace::stats();
+        stats.is_some()
+    });
+    stats.expect("the collector lives")
+}
+
 /// Waits until the condition holds. Whether it does, within that time.
 pub fn until(within: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + within;
@@ -46,6 +59,21 @@ pub fn until(within: Duration, mut condition: impl FnMut() -> bool) -> bool {
             return false;
         }
         std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Waits until the condition holds, at first without a call, so that what follows follows at once; not
+/// for long, since whoever is waited for may need this processor.
+pub fn spin_until(condition: impl Fn() -> bool) {
+    for spins in 0_u32.. {
+        if condition() {
+            return;
+        }
+        if spins < 10_000 {
+            std::hint::spin_loop();
+        } else {
+            std::thread::yield_now();
+        }
     }
 }
 

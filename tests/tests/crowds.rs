@@ -49,7 +49,8 @@ fn a_thousand_threads_that_begin_in_one_instant_find_room() {
 
 #[test]
 fn a_thousand_threads_that_stay_do_not_fill_the_pool_with_chunks_of_their_own() {
-    const GROUP: usize = 50;
+    // What each of them takes before the next flush is provided ahead of need.
+    const GROUP: usize = 10;
     alone(|| {
         let trace = start_with(|config| config.mapping(Mapping::Memory));
         let groups: Arc<Vec<_>> =

@@ -3,9 +3,9 @@
 
 use stagetrace::{DropCause, Outcome, Parent, Position, Traced, event, span, stage};
 use stagetrace_tests::pipeline::{Generate, decode, dispatch, forward, serve};
-use stagetrace_tests::{alone, start, start_with};
+use stagetrace_tests::{alone, counters, start, start_with};
 use stagetrace_wire::span::{Span, SpanKind, StatusCode, Value};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[stage("load_weights", attrs("bytes" = bytes), kind = client)]
 fn load_weights(bytes: u64) -> u64 {
@@ -124,7 +124,7 @@ fn no_request_loses_its_breakdown_whenever_the_collector_looks() {
             dispatch(&request, || ());
             request.finish(Outcome::Ok);
             // The collector looks now: the root waits for its next look.
-            assert!(stagetrace::stats().is_some());
+            counters();
         }
     })
     .run()
@@ -231,13 +231,12 @@ fn a_span_with_many_events_keeps_128_counts_the_rest_and_stays_a_success() {
     let ran = alone(move || {
         let trace = start();
         let span = span!("talkative");
-        let began = Instant::now();
         span.in_scope(|| {
             for number in 0..events {
                 event!("said", "number" = number);
                 // Gives the collector the time to look, so that none is dropped for want of room.
                 if number % 1000 == 0 {
-                    assert!(stagetrace::stats().is_some());
+                    counters();
                 }
             }
         });
@@ -245,8 +244,7 @@ fn a_span_with_many_events_keeps_128_counts_the_rest_and_stays_a_success() {
         drop(span!("after"));
         let stats = trace.shutdown(Duration::from_secs(20)).expect("the file can be written");
         assert_eq!(stats.dropped(DropCause::DetailFull), 0);
-        let (took, memory) = (began.elapsed(), stagetrace_tests::resident_bytes());
-        assert!(took < Duration::from_secs(5), "{took:?}");
+        let memory = stagetrace_tests::resident_bytes();
         assert!(memory < 64 << 20, "{memory} bytes");
     })
     .run();

@@ -3,7 +3,7 @@
 
 use stagetrace::{Mapping, Outcome, Stats, Traced, event, span, stage};
 use stagetrace_tests::pipeline::{Generate, decode, dispatch};
-use stagetrace_tests::{alone, flushed, start, start_with};
+use stagetrace_tests::{alone, counters, flushed, start, start_with};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::process::Command;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -101,7 +101,7 @@ fn of_a_hundred_thousand_open_requests_all_are_recorded_or_counted() {
             request.finish(Outcome::Ok);
         }
         flushed();
-        let dropped = stagetrace::stats().unwrap().dropped_spans();
+        let dropped = counters().dropped_spans();
         let mut more = unbegun(20_000);
         begin_all(&mut more);
         assert_eq!(flushed().dropped_spans(), dropped);

@@ -20,7 +20,7 @@ impl<'a> Line<'a> {
     pub(super) fn new(timeline: &'a Timeline) -> Line<'a> {
         let line = timeline.last().and_then(|last| {
             let unix = last.monotonic.checked_add_signed(last.wall)?;
-            let left = u128::from(u64::MAX - unix) << 32;
+            let left = u128::from(u64::MAX - unix.max(last.monotonic)) << 32;
             let ticks = left.checked_div(last.rate.into())?;
             // From there on they are those of an epoch before the line's. Those before the line are more away, for they
             // wrap.

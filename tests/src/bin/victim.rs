@@ -17,7 +17,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Longest that it lives if nobody ends it.
-const LIFE: Duration = Duration::from_secs(60);
+const LIFE: Duration = Duration::from_secs(240);
 /// Rounds after which it says on standard output what has ended.
 const SAID: u32 = 32;
 /// Rounds of a short thread.

@@ -139,7 +139,9 @@ fn the_next_process_adopts_what_was_killed_and_so_does_the_one_after_a_killed_ad
             child.wait().expect("it can be waited for");
         } else {
             let (status, _, errors) = finish(command.spawn().expect("it can be started"));
-            assert!(status.success() && errors.is_empty(), "{status}: {errors}");
+            // That it records more than it can write is no matter here.
+            let mut complaints = errors.lines().filter(|line| !line.contains(" are dropped: "));
+            assert!(status.success() && complaints.next().is_none(), "{status}: {errors}");
             if !recording.exists() {
                 break;
             }

@@ -10,8 +10,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// Longest that a process is followed.
-const PATIENCE: Duration = Duration::from_secs(40);
+/// Longest that a process is followed: thousands of steps take long where others use the processor.
+const PATIENCE: Duration = Duration::from_secs(180);
 /// Stops after which a thread that is of no interest is left alone.
 const BORED: u32 = 64;
 

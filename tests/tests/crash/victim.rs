@@ -64,7 +64,7 @@ impl Victim {
 
     /// Waits until so many rounds were recorded whole.
     pub(crate) fn wait_for(&self, rounds: u32) {
-        let done = until(Duration::from_secs(30), || self.ledger.recorded() >= rounds);
+        let done = until(Duration::from_secs(120), || self.ledger.recorded() >= rounds);
         assert!(done, "{} of {rounds} rounds", self.ledger.recorded());
     }
 

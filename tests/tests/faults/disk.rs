@@ -3,7 +3,7 @@
 use crate::support::*;
 use stagetrace::{Mapping, TraceGuard};
 use stagetrace_tests::rights::{NOBODY, become_user, ext4, may_change_user, with_mounts};
-use stagetrace_tests::{Ran, Spans, alone, flushed, start, start_with};
+use stagetrace_tests::{Ran, Spans, alone, counters, flushed, start, start_with};
 use std::ffi::CString;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -17,12 +17,12 @@ fn assert_survives_a_disk_that_fills(_trace: &TraceGuard) {
     let mut begun = 0;
     for left in [0, 1, 4095, 5000, 20_000] {
         fill(&filler, left);
-        while now().sinks[0].failing.is_none() {
+        while counters().sinks[0].failing.is_none() {
             job();
             begun += JOB;
         }
         job();
-        let failing = now().sinks.remove(0).failing.expect("there is no room yet");
+        let failing = counters().sinks.remove(0).failing.expect("there is no room yet");
         assert!(failing.contains("No space left on device"), "{failing}");
         stagetrace::flush(Duration::from_millis(10)).expect_err("a flush says so");
         fs::remove_file(&filler).unwrap();
@@ -141,13 +141,13 @@ fn over_a_users_quota_is_as_on_a_full_disk() {
         become_user(NOBODY);
         let trace = start_with(|config| config.mapping(Mapping::Memory));
         let mut begun = 0;
-        while now().sinks[0].failing.is_none() {
+        while counters().sinks[0].failing.is_none() {
             job();
             begun += JOB;
         }
         // The oldest file goes, and there is room again.
         fs::remove_file(own_file("jsonl")).unwrap();
-        let gone = now().sinks[0].exported;
+        let gone = counters().sinks[0].exported;
         job();
         let stats = trace.shutdown(SOON).unwrap();
         assert_sums(&stats);
@@ -207,12 +207,12 @@ fn a_disk_that_breaks_is_said_once_and_the_job_goes_on() {
         break_disk(&trace_dir());
         job();
         assert_sink_fails(true);
-        let failing = now().sinks.remove(0).failing;
+        let failing = counters().sinks.remove(0).failing;
         assert!(failing.is_some_and(|failing| failing.contains("Input/output error")));
         for _ in 0..10 {
             job();
         }
-        let stats = now();
+        let stats = counters();
         assert_sums(&stats);
         assert_eq!((stats.begun, stats.dropped_spans()), (12 * JOB, 0));
         let error = trace.shutdown(SOON).expect_err("nothing can be written");
@@ -250,11 +250,11 @@ fn a_limit_on_the_length_of_files_never_ends_the_process() {
             let is_mapped = stagetrace::status().recording.is_some();
             assert_eq!(is_mapped, longest >= 1 << 20);
             let mut begun = 0;
-            while now().sinks[0].failing.is_none() {
+            while counters().sinks[0].failing.is_none() {
                 job();
                 begun += JOB;
             }
-            assert!(!is_mapped || now().memory <= longest, "{:?}", now());
+            assert!(!is_mapped || counters().memory <= longest, "{:?}", counters());
             set_longest_file(libc::RLIM_INFINITY);
             job();
             assert_all_written(begun + JOB);

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use stagetrace_tests::rights::{NOBODY, become_user, may_change_user, with_mounts};
-use stagetrace_tests::{Spans, alone, start, start_with, until};
+use stagetrace_tests::{Spans, alone, counters, start, start_with, until};
 use stagetrace_wire::otlp::json::{ReadOptions, read_lines};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -171,7 +171,7 @@ fn what_stands_in_the_place_of_the_next_file_is_left_alone_and_the_spans_wait() 
         symlink(&victim, &path).unwrap();
         job();
         assert_sink_fails(true);
-        let failing = now().sinks.remove(0).failing;
+        let failing = counters().sinks.remove(0).failing;
         assert!(failing.as_ref().is_some_and(|it| it.contains("File exists")), "{failing:?}");
         job();
         fs::remove_file(&path).unwrap();

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 use stagetrace_tests::rights::{NOBODY, become_user, may_change_user, with_mounts};
-use stagetrace_tests::{Spans, alone, flushed, start, until};
+use stagetrace_tests::{Spans, alone, counters, flushed, start, until};
 use stagetrace_wire::recording::layout::BLOCK;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -154,7 +154,7 @@ fn every_page_that_is_written_was_promised_and_touched_before() {
             let faults = own_faults() - before;
             assert!(faults < 20, "{faults} first touches");
             // In this order, since the recording may grow in between.
-            let usable = now().memory;
+            let usable = counters().memory;
             let file = File::open(recording()).unwrap();
             // SAFETY: a plain call with a descriptor that is open.
             let hole = unsafe { libc::lseek(file.as_raw_fd(), 0, libc::SEEK_HOLE) } as u64;

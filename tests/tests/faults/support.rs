@@ -2,7 +2,7 @@
 
 use stagetrace::{Span, Stats, span};
 use stagetrace_tests::pipeline::serve;
-use stagetrace_tests::{Ran, Spans, flushed, until};
+use stagetrace_tests::{Ran, Spans, counters, flushed, until};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub(crate) fn press(mib: u64) -> Vec<Span> {
     let mut open = Vec::new();
     for _ in 0..mib * 6 {
         open.extend((0..900).map(|_| span!("open")));
-        now();
+        counters();
     }
     open
 }
@@ -62,24 +62,14 @@ pub(crate) fn names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// The counters, from a collector that may have to wait for its turn on a loaded machine.
-pub(crate) fn now() -> Stats {
-    let mut stats = None;
-    until(SOON, || {
-        stats = stagetrace::stats();
-        stats.is_some()
-    });
-    stats.expect("the collector lives")
-}
-
 /// The recording grows beyond this many bytes if there is need.
 pub(crate) fn assert_grows_beyond(bytes: u64) {
     let mut open = Vec::new();
     let grows = until(SOON, || {
         open.extend(press(1));
-        now().memory > bytes
+        counters().memory > bytes
     });
-    assert!(grows, "{:?}", now());
+    assert!(grows, "{:?}", counters());
 }
 
 /// What `stats()` promises of its numbers.
@@ -149,6 +139,6 @@ pub(crate) fn fill(path: &Path, left: u64) {
 
 /// Waits until the file's sink fails, or is well again.
 pub(crate) fn assert_sink_fails(fails: bool) {
-    let seen = until(SOON, || now().sinks[0].failing.is_some() == fails);
-    assert!(seen, "{:?}", now());
+    let seen = until(SOON, || counters().sinks[0].failing.is_some() == fails);
+    assert!(seen, "{:?}", counters());
 }
