@@ -8,6 +8,7 @@ mod breakdown;
 mod clock_report;
 mod collector;
 mod details;
+mod ended;
 mod handed;
 mod hash;
 mod held;

@@ -11,10 +11,10 @@ mod quantile;
 mod verdicts;
 mod waiting;
 
+use super::ended::Ended;
 use super::hash::IdMap;
 use super::run::{Context, Run};
 use super::sink::Standing;
-use super::sweep::Ended;
 use super::view::SpanView;
 use crate::config::{SpanLimits, TailSampling};
 use crate::record::register;

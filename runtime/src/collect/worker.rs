@@ -3,11 +3,12 @@
 use super::anchors::Anchors;
 use super::clock_report;
 use super::collector::{Flushed, Message, Parts};
+use super::ended::Ended;
 use super::held::Held;
 use super::loss::LossReport;
 use super::sink::{Sink, Standing};
 use super::spool::Spool;
-use super::sweep::{Ended, Sweep};
+use super::sweep::Sweep;
 use super::tail::Tail;
 use crate::chunk::{DropCause, Pool};
 use crate::complain;

@@ -1,7 +1,7 @@
 //! Spans of one trace that wait for its decision, copied out of the records.
 
+use super::super::ended::Ended;
 use super::super::run::{Context, Plain, Run};
-use super::super::sweep::Ended;
 use super::super::view::{Detail, Record, SpanView, StageTime};
 use crate::stage::Site;
 use stagetrace_wire::id::{SpanId, TraceId};

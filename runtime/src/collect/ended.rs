@@ -1,0 +1,28 @@
+//! What the collector hands on: one span, or many plain ones.
+
+use super::run::Run;
+use super::view::SpanView;
+
+/// What is ready to be exported.
+pub(crate) enum Ended<'a> {
+    One(&'a SpanView<'a>),
+    Plain(Run<'a>),
+}
+
+impl Ended<'_> {
+    /// How many spans that are.
+    pub(super) fn spans(&self) -> u64 {
+        match self {
+            Ended::One(_) => 1,
+            Ended::Plain(run) => run.spans() as u64,
+        }
+    }
+
+    /// Hands over each span.
+    pub(crate) fn each(&self, mut with: impl FnMut(&SpanView<'_>)) {
+        match self {
+            Ended::One(span) => with(span),
+            Ended::Plain(run) => run.views().for_each(|span| with(&span)),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Chunks that are done with: their spans are safe, and their room is used anew.
+
+use super::{Chunk, PAGES, Sweep};
+use crate::chunk::generation;
+use crate::collect::details::Pin;
+use stagetrace_wire::recording::layout::{SMALL_CHUNK, chunk, slot};
+use std::sync::atomic::Ordering;
+
+impl Sweep {
+    /// Says that every span handed out so far is safe: marks them if `mark`, and recycles the chunks that are done.
+    pub(crate) fn acknowledge(&mut self, mark: bool) {
+        if mark {
+            for place in &self.handed.marks {
+                let (block, page) = (place.page as usize / PAGES, place.page as usize % PAGES);
+                let at = page * (SMALL_CHUNK / 8) + place.offset as usize / 8 + slot::LIFE;
+                let life = &self.pool.block(block)[at];
+                // No exchange: what its thread may still count there, side records, matters no more, and the mark is
+                // not lost, since its thread does exchange.
+                life.store(life.load(Ordering::Relaxed) | slot::EXPORTED, Ordering::Relaxed);
+            }
+        }
+        self.handed.marks.clear();
+        for (page, spans) in self.handed.runs.drain(..) {
+            if let Some(known) = self.chunks.get_mut(page as usize) {
+                known.unsafe_spans = known.unsafe_spans.saturating_sub(spans);
+            }
+        }
+        for number in self.handed.slots.drain(..) {
+            generation::release(self.pool.slot(number));
+            self.freed.give(self.pool, self.pool.slots(), number);
+        }
+        self.freed.empty(self.pool, self.pool.slots());
+        self.recycle();
+    }
+
+    fn recycle(&mut self) {
+        let (mut held, most) = (0, self.pool.limit() / 4);
+        for block in 1..self.pool.blocks() {
+            let words = self.pool.block(block);
+            let kind = words[chunk::KIND].load(Ordering::Acquire);
+            if kind as u32 != chunk::RECORDS {
+                continue;
+            }
+            let size = (kind >> 32) as usize;
+            for (at, words) in words.chunks(size / 8).enumerate() {
+                let Some(known) = self.chunks.get_mut(block * PAGES + at * (size / SMALL_CHUNK))
+                else {
+                    continue;
+                };
+                let done = known.unsafe_spans == 0 && known.progress.is_done(words);
+                // Details of spans that are not exported stay where a kill leaves them, in a quarter of the room.
+                if done && known.wanted > 0 && held + size <= most {
+                    held += size;
+                } else if done {
+                    *known = Chunk::of(known.epoch + 1);
+                    self.pool.recycle(words);
+                }
+            }
+        }
+    }
+
+    /// Says that a span no longer needs the details in these chunks.
+    pub(super) fn let_go(&mut self, pins: &[Pin]) {
+        for pin in pins {
+            if let Some(held) = &mut self.held {
+                // The span is only on its way.
+                held.pins.push(*pin);
+            } else if let Some(chunk) = self.chunks.get_mut(pin.page as usize)
+                && chunk.epoch == pin.epoch
+            {
+                chunk.wanted -= 1;
+            }
+        }
+    }
+
+    /// Recycles everything that no open span is in; nothing more will be exported.
+    pub(crate) fn let_all_go(&mut self) {
+        for chunk in &mut self.chunks {
+            chunk.wanted = 0;
+        }
+        self.acknowledge(false);
+    }
+
+    /// Whether no thread has a chunk or a span in the pool.
+    pub(crate) fn is_empty(&self) -> bool {
+        let is_free = |page: usize| {
+            let (block, at) = (page / PAGES, page % PAGES * (SMALL_CHUNK / 8));
+            self.pool.block(block)[at + chunk::STATE].load(Ordering::Acquire) == chunk::FREE
+        };
+        let used = |(page, chunk): (usize, &Chunk)| chunk.progress.has_begun() && !is_free(page);
+        self.open() == 0 && !self.chunks.iter().enumerate().any(used)
+    }
+}
