@@ -1,10 +1,10 @@
 //! Without a .jsonl: exporters that are slow or fail, and what becomes of what they do not take.
 
-use crate::support::{SOON, assert_sums, fill, job, now, own_file, trace_dir};
+use crate::support::{SOON, assert_sums, fill, job, own_file, trace_dir};
 use stagetrace::{event, span};
 use stagetrace_tests::ended::file;
 use stagetrace_tests::rights::with_mounts;
-use stagetrace_tests::{Ran, Spans, alone, delivered, flushed, start_exporting, until};
+use stagetrace_tests::{Ran, Spans, alone, counters, delivered, flushed, start_exporting, until};
 use stagetrace_wire::recording::read::{Recording, State};
 use stagetrace_wire::recording::recover::{Recovered, Remove, recover};
 use std::fs;
@@ -38,13 +38,13 @@ fn what_made_room_for_a_slow_exporter_goes_when_it_has_come_after() {
         let trace = start_exporting(slow);
         let spooled = until(SOON, || {
             job();
-            now().spool.bytes > 0
+            counters().spool.bytes > 0
         });
-        assert!(spooled, "{:?}", now());
+        assert!(spooled, "{:?}", counters());
         assert_eq!(fs::metadata(own_file("spool")).unwrap().len() % 4096, 0);
         let stats = flushed();
         assert_sums(&stats);
-        assert!(until(SOON, || now().spool.bytes == 0), "all of it is out: {:?}", now());
+        assert!(until(SOON, || counters().spool.bytes == 0), "all of it is out: {:?}", counters());
         job();
         let stats = trace.shutdown(SOON).unwrap();
         assert_eq!((stats.spool.given_up, stats.spool.failures), (0, 0));
@@ -68,9 +68,9 @@ fn what_an_exporter_loses_is_recovered_after_a_clean_end() {
         let trace = start_exporting(fails);
         let spooled = until(SOON, || {
             job();
-            now().spool.bytes > 0
+            counters().spool.bytes > 0
         });
-        assert!(spooled, "{:?}", now());
+        assert!(spooled, "{:?}", counters());
         trace.shutdown(SOON).expect_err("spans were lost");
         println!("\nsaid {:?}", stagetrace::status().complaints);
     })
@@ -109,9 +109,9 @@ fn what_came_to_a_span_before_it_ended_waits_for_the_exporter_with_it() {
         stagetrace::flush(Duration::from_millis(300)).expect_err("the exporter hangs");
         let spooled = until(SOON, || {
             job();
-            now().spool.bytes > 0
+            counters().spool.bytes > 0
         });
-        assert!(spooled, "{:?}", now());
+        assert!(spooled, "{:?}", counters());
         // As if killed.
         std::mem::forget(trace);
     })
@@ -133,20 +133,20 @@ fn the_spool_is_bounded_and_what_does_not_fit_is_counted() {
         let text = "x".repeat(900);
         let full = until(3 * SOON, || {
             (0..400).for_each(|_| drop(span!("large", "text" = &*text)));
-            now().spool.given_up > 0
+            counters().spool.given_up > 0
         });
-        let stats = now();
+        let stats = counters();
         assert!(full && (MOST - 65536..=MOST).contains(&stats.spool.bytes), "{stats:?}");
         let length = fs::metadata(own_file("spool")).unwrap().len();
         assert!((stats.spool.bytes..=MOST).contains(&length), "{length}, {stats:?}");
         assert_sums(&stats);
         // Room is made all the same.
-        let before = now().handed;
+        let before = counters().handed;
         let goes_on = until(SOON, || {
             job();
-            now().handed > before + 10_000
+            counters().handed > before + 10_000
         });
-        assert!(goes_on, "{:?}", now());
+        assert!(goes_on, "{:?}", counters());
         trace.shutdown(SOON).expect_err("spans were lost");
     })
     .env(LEAST.0, LEAST.1)
@@ -177,20 +177,21 @@ fn a_full_disk_has_what_an_exporter_lost_wait_in_the_recording() {
         fill(&filler, 9000);
         let open = span!("open");
         let fails = until(SOON, || {
-            if now().handed < 3000 {
+            if counters().handed < 3000 {
                 job();
             }
-            now().spool.failing.is_some()
+            counters().spool.failing.is_some()
         });
-        let stats = now();
+        let stats = counters();
         assert!(fails && stats.spool.failures > 0, "{stats:?}");
         assert!(stats.spool.failing.as_ref().unwrap().contains("No space left on device"));
         assert_eq!((stats.spool.given_up, stats.dropped_spans()), (0, 0), "it waits");
         fs::remove_file(&filler).unwrap();
-        let goes_on = until(SOON, || now().spool.failing.is_none() && now().spool.bytes > 9000);
-        assert!(goes_on, "{:?}", now());
+        let goes_on =
+            until(SOON, || counters().spool.failing.is_none() && counters().spool.bytes > 9000);
+        assert!(goes_on, "{:?}", counters());
         job();
-        let stats = now();
+        let stats = counters();
         println!("\nrecorded {}", stats.begun);
         // As if killed.
         std::mem::forget((trace, open));
