@@ -214,7 +214,9 @@ fn begin(
         span: id,
         state: context.state.of_local().below_root(root),
     };
-    if let (Some(span), Some(remote)) = (&span, carrier.as_deref()) {
+    if let Some(remote) = carrier.as_deref()
+        && let Some(span) = &span
+    {
         note_trace_state(local, span.slot(), remote);
     }
     local.is_at(id);
