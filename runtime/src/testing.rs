@@ -131,7 +131,7 @@ impl fmt::Display for Shown<'_> {
 }
 
 /// Blocks of a capture's recorder.
-const BLOCKS: usize = 128;
+const BLOCKS: usize = if cfg!(miri) { 16 } else { 128 };
 /// Recorders of captures that are over. They are never freed: a request that outlives its capture still has its slot.
 static IDLE: Mutex<Vec<&'static Pool>> = Mutex::new(Vec::new());
 
