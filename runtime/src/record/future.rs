@@ -1,21 +1,17 @@
 //! Stages that are futures: current while polled, ended when ready, and known to be cancelled when dropped before.
 
 use super::context::State;
-use super::local::{self, Before, Local};
-use super::side::{self, Owner};
+use super::local::{self, Local};
+use super::polling::Polling;
 use super::slab::SlabSpan;
-use super::tuples::Attributes;
-use super::value::Value;
 use super::write::{self, SlotRef};
 use super::{Context, Position, recorder};
 use crate::clock::Clock;
 use crate::request::{Judged, Outcome};
 use crate::stage::{Site, Stage, level};
-use stagetrace_wire::recording::layout::slot;
 use std::mem;
 use std::pin::Pin;
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context as TaskContext, Poll};
 
 /// A stage that is going to run: where it goes and at what level were read when this was made.
@@ -247,90 +243,6 @@ impl Drop for Prepared {
     }
 }
 
-/// What was current before a poll; put back when it is over, and guards that the poll left behind are popped.
-struct Polling {
-    before: Earlier,
-    depth: u32,
-}
-
-enum Earlier {
-    /// The poll changes nothing.
-    Same,
-    /// A span was made current in the place of this.
-    Span { trace: [u64; 2], state: State, slot: *const AtomicU64 },
-    /// Anything was.
-    All(Before),
-}
-
-impl Polling {
-    const NOTHING: Polling = Polling { before: Earlier::Same, depth: 0 };
-
-    #[inline]
-    fn span(local: &Local, slot: SlotRef, state: State) -> Polling {
-        let word = |at: usize| slot.word(at).load(Ordering::Relaxed);
-        let trace = [word(slot::TRACE), word(slot::TRACE + 1)];
-        if trace == [0; 2] {
-            // In the child of a fork its slot is empty.
-            return Polling::context(local, &Context::NONE);
-        }
-        local.arrive_at(word(slot::SPAN));
-        Polling::within(local, slot, trace, state)
-    }
-
-    /// Within the span of a slot, which this thread has begun or arrived at.
-    #[inline]
-    fn within(local: &Local, slot: SlotRef, trace: [u64; 2], state: State) -> Polling {
-        let before = Earlier::Span {
-            trace: local.trace(),
-            state: local.state.get(),
-            slot: local.slot.get(),
-        };
-        local.set_trace(trace, state);
-        local.set_slot(slot.address());
-        Polling { before, depth: local.frames.depth() }
-    }
-
-    fn context(local: &Local, context: &Context) -> Polling {
-        let before = local.save();
-        local.arrive_at(context.span);
-        local.set_context(context);
-        Polling { before: Earlier::All(before), depth: local.frames.depth() }
-    }
-}
-
-impl Drop for Polling {
-    #[inline]
-    fn drop(&mut self) {
-        let local = local::here();
-        if let Earlier::Same = self.before {
-            return;
-        }
-        if local.frames.depth() != self.depth && !pop_left_behind(local, self.depth) {
-            return;
-        }
-        match &self.before {
-            Earlier::Same => {}
-            Earlier::Span { trace, state, slot } => {
-                local.set_trace(*trace, *state);
-                local.set_slot(*slot);
-            }
-            Earlier::All(before) => local.restore(before),
-        }
-    }
-}
-
-/// Pops what a poll left behind. Whether what was before the poll is still to be put back: not if a guard from before it
-/// was dropped inside, which has put back what was before that.
-#[cold]
-#[inline(never)]
-fn pop_left_behind(local: &Local, depth: u32) -> bool {
-    recorder::count(&recorder::OUT_OF_ORDER);
-    let Some(before) = local.frames.before(depth + 1) else { return false };
-    local.restore(&before);
-    local.frames.cut(depth);
-    true
-}
-
 /// A future that is a stage.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
@@ -371,101 +283,5 @@ where
             this.stage.end(&judged);
         }
         Poll::Ready(polled)
-    }
-}
-
-/// Attributes that come after the begin of a stage.
-#[derive(Debug)]
-pub struct Late<'a> {
-    local: &'a Local,
-    site: &'static Site,
-    from: usize,
-}
-
-impl Late<'_> {
-    /// Records them.
-    pub fn set<A: Attributes>(self, attributes: A) {
-        super::span::add_attributes(self.local, self.site, self.from, &attributes);
-    }
-}
-
-/// Records attributes of the current span, if it is an execution of `site`, under the site's keys from place `from` on.
-/// Generated code calls it first in a future, and for more attributes than stand inline.
-#[inline]
-pub fn record_current(site: &'static Site, from: usize, record: impl FnOnce(Late<'_>)) {
-    local::with(|local| {
-        if is_current(local, site) {
-            record(Late { local, site, from });
-        }
-    });
-}
-
-/// Records what a stage returned, as its attribute `return`, if the current span is an execution of `site`.
-pub fn record_return<V: Value + ?Sized>(site: &'static Site, value: &V) {
-    local::with(|local| {
-        if is_current(local, site)
-            && let Some(owner) = Owner::current(local)
-        {
-            side::attributes(local, owner, &[("return", &value)]);
-        }
-    });
-}
-
-/// Whether the current span is recorded, and one of `site`.
-fn is_current(local: &Local, site: &'static Site) -> bool {
-    // SAFETY: the context only has the slot while whoever made it current keeps the span.
-    let slot = unsafe { SlotRef::new(local.known_slot()) };
-    !slot.is_none() && local.current_site() == site.number()
-}
-
-/// A future during which a span or a position is current. Made by [`InSpan`].
-#[derive(Debug)]
-#[must_use = "futures do nothing unless polled"]
-pub struct Inside<F, S> {
-    future: F,
-    inside: Context,
-    /// What lives as long as the future runs.
-    kept: Option<S>,
-}
-
-/// Runs futures inside a span, or at a position.
-pub trait InSpan: Future + Sized {
-    /// Makes the span current at every poll, and ends it when the future is done or dropped.
-    fn in_span(self, span: super::Span) -> Inside<Self, super::Span> {
-        Inside { future: self, inside: span.inside(), kept: Some(span) }
-    }
-
-    /// Makes the position current at every poll.
-    fn at_position(self, position: Position) -> Inside<Self, ()> {
-        Inside { future: self, inside: Context::at(position), kept: None }
-    }
-
-    /// Keeps what is current now current at every poll; for `spawn`.
-    fn in_current_span(self) -> Inside<Self, ()> {
-        self.at_position(super::current())
-    }
-}
-
-impl<F: Future> InSpan for F {}
-
-impl<F: Future, S> Future for Inside<F, S> {
-    type Output = F::Output;
-
-    #[inline]
-    fn poll(self: Pin<&mut Self>, task: &mut TaskContext<'_>) -> Poll<F::Output> {
-        // SAFETY: only the future is pinned structurally.
-        let this = unsafe { self.get_unchecked_mut() };
-        // SAFETY: the future is never moved out of the pinned `this`.
-        let future = unsafe { Pin::new_unchecked(&mut this.future) };
-        if !this.inside.state.is_active() {
-            return future.poll(task);
-        }
-        let polling = Polling::context(local::here(), &this.inside);
-        let polled = future.poll(task);
-        drop(polling);
-        if polled.is_ready() {
-            this.kept = None;
-        }
-        polled
     }
 }

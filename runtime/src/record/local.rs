@@ -4,12 +4,16 @@
 //! end of a thread. A second one, touched when the thread gets its first chunk, carries the exit hook; after the hook a
 //! thread writes into the chunks that all threads share.
 
+mod ids;
+mod life;
+
 use super::context::{Context, Position, State};
 use super::frames::Frames;
 use super::recorder;
 use crate::chunk::{DropCause, Hand, Pool, Writer};
 use crate::clock::{self, Clock};
 use crate::stage::StageInfo;
+use life::{ExitHook, LateHook};
 use stagetrace_wire::recording::layout::slot;
 use std::cell::Cell;
 use std::ptr;
@@ -94,20 +98,6 @@ impl Before {
 static NOWHERE: [AtomicU64; slot::WORDS] = [const { AtomicU64::new(0) }; slot::WORDS];
 /// Stands where a site's number does if there is none, but the stage is known.
 const NO_SITE: u64 = u32::MAX as u64;
-/// Between two ids of a thread: twice an odd number, so that the odd ids come round only after all were used.
-const STEP: u64 = 0x3C6E_F372;
-/// What half of it is multiplied with to give 1.
-const HALF_STEP_INVERSE: u64 = {
-    // Newton's iteration doubles the bits that are right.
-    let (half, mut inverse, mut turn) = (STEP / 2, STEP / 2, 0);
-    while turn < 6 {
-        inverse = inverse.wrapping_mul(2u64.wrapping_sub(half.wrapping_mul(inverse)));
-        turn += 1;
-    }
-    inverse
-};
-const _: () = assert!((STEP / 2).wrapping_mul(HALF_STEP_INVERSE) == 1);
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Nothing was recorded yet.
@@ -305,40 +295,6 @@ impl Local {
         self.arrived.set(span);
     }
 
-    /// A span id that no other span has, never 0.
-    #[inline(always)]
-    pub(crate) fn next_id(&self) -> u64 {
-        // A Weyl sequence from a random start: it takes every odd value once before it repeats.
-        let id = self.ids.get().wrapping_add(STEP);
-        self.ids.set(id);
-        id
-    }
-
-    /// Whether this thread made the id `later` after the id `earlier`, and not too long after.
-    pub(crate) fn is_later(later: u64, earlier: u64) -> bool {
-        let steps = (later.wrapping_sub(earlier) / 2).wrapping_mul(HALF_STEP_INVERSE) << 1 >> 1;
-        (1..1 << 40).contains(&steps)
-    }
-
-    /// A trace id: two independent random words, not both 0.
-    pub(crate) fn next_trace(&self) -> [u64; 2] {
-        loop {
-            let trace = [self.next_random(), self.next_random()];
-            if trace != [0; 2] {
-                return trace;
-            }
-        }
-    }
-
-    /// xoroshiro128++ by Blackman and Vigna.
-    fn next_random(&self) -> u64 {
-        let [a, mut b] = self.random.get();
-        let random = a.wrapping_add(b).rotate_left(17).wrapping_add(a);
-        b ^= a;
-        self.random.set([a.rotate_left(49) ^ b ^ (b << 21), b.rotate_left(28)]);
-        random
-    }
-
     /// This thread's recorder, which it finds at its first span; `None` while there is none.
     #[inline]
     pub(crate) fn pool(&self) -> Option<&'static Pool> {
@@ -419,100 +375,5 @@ impl Local {
             return write(&self.writer);
         }
         pool.shared().borrow(pool, words).and_then(|shared| write(shared.writer()))
-    }
-
-    /// Swaps everything of this thread for `other`'s; a capture does so before and after.
-    pub(crate) fn swap(&self, other: &Local) {
-        self.writer.swap(&other.writer);
-        let (here, there) = (self.save(), other.save());
-        self.restore(&there);
-        other.restore(&here);
-        self.ids.swap(&other.ids);
-        self.frames.settle();
-        other.frames.settle();
-        self.frames.swap(&other.frames);
-        self.clock.swap(&other.clock);
-        self.phase.swap(&other.phase);
-        self.pool.swap(&other.pool);
-        self.random.swap(&other.random);
-        self.base_level.swap(&other.base_level);
-        self.slots.swap(&other.slots);
-    }
-
-    /// A state for a capture, which swaps it in.
-    pub(crate) fn for_capture(pool: &'static Pool) -> Local {
-        let local = Local::new();
-        local.adopt(pool, [0, 1, 2]);
-        local.base_level.set(Some(crate::stage::level::HIGHEST));
-        local
-    }
-
-    /// Whether a capture has put this state in the place of the thread's own.
-    #[cfg(unix)]
-    pub(crate) fn is_capturing(&self) -> bool {
-        self.base_level.get().is_some()
-    }
-
-    /// Leaves the recorder to whom it belongs: after a fork, to the parent. What is current stays current, as a place in
-    /// another process's trace. The next recorder gives new ids.
-    #[cfg(unix)]
-    pub(crate) fn forget_recorder(&self) {
-        self.forget_slot();
-        self.writer.forget();
-        self.pool.set(None);
-        self.slots.swap(&Hand::new());
-    }
-
-    /// Keeps what is current by its id alone, since the memory of its slot is about to go.
-    #[cfg(unix)]
-    pub(crate) fn forget_slot(&self) {
-        self.set_context(&Context { slot: ptr::null(), ..self.context() });
-    }
-
-    /// The thread's own state is back in its place.
-    pub(crate) fn leave_capture(&self) {
-        if self.pool.get().is_none() {
-            // Without a recorder nobody gives them back when the thread ends.
-            super::live::give_back(&self.blocks);
-        }
-        #[cfg(unix)]
-        if !self.is_capturing() && !recorder::is_installed(self.pool.get()) {
-            // The process was forked inside the capture.
-            self.forget_recorder();
-        }
-    }
-
-    /// Hands over the chunk and gives back what is kept.
-    pub(crate) fn close(&self) {
-        if let Some(pool) = self.pool.get() {
-            self.writer.close(pool);
-            self.slots.empty(pool, pool.slots());
-        }
-        super::live::give_back(&self.blocks);
-        self.frames.free_if_empty();
-    }
-}
-
-/// Runs when the thread ends, once it has recorded something.
-struct ExitHook;
-
-impl Drop for ExitHook {
-    fn drop(&mut self) {
-        with(|local| {
-            if let Some(pool) = local.pool.get() {
-                local.writer.leave(pool);
-            }
-            local.close();
-            local.phase.set(Phase::Exited);
-        });
-    }
-}
-
-/// Runs after a destructor that traced behind the exit hook: it is registered only then.
-struct LateHook;
-
-impl Drop for LateHook {
-    fn drop(&mut self) {
-        with(|local| local.frames.free_if_empty());
     }
 }

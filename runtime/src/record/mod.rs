@@ -17,10 +17,13 @@ mod entry;
 mod frames;
 mod future;
 mod guard;
+mod in_span;
 mod inline;
+mod late;
 pub(crate) mod live;
 pub(crate) mod local;
 mod next;
+mod polling;
 mod propagation;
 pub(crate) mod recorder;
 pub(crate) mod register;
@@ -41,14 +44,13 @@ pub use carrier::{Accepts, AnyRequest, Carrier, Located, StateField, locate};
 pub(crate) use context::Context;
 pub use context::Position;
 pub use entry::{Attached, attach};
-pub use future::{
-    InSpan, Inside, Late, Prepared, StageFuture, prepare, prepare_detached, prepare_of,
-    record_current, record_return,
-};
+pub use future::{Prepared, StageFuture, prepare, prepare_detached, prepare_of};
 pub use guard::{
     Begin, StageGuard, enter, enter_detached, enter_detached_with, enter_of, enter_of_with,
     enter_with,
 };
+pub use in_span::{InSpan, Inside};
+pub use late::{Late, record_current, record_return};
 pub use next::{Consecutive, next};
 pub use propagation::{extract, inject};
 pub use root::{Parent, Traced};
