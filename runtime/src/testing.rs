@@ -8,8 +8,9 @@ use crate::record::local::{self, Local};
 use crate::stage::level::Capturing;
 use stagetrace_wire::recording::time::{Anchor, Timeline};
 use stagetrace_wire::span::{Resource, Scope, Span};
-use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
+
+pub use stagetrace_wire::span::tree;
 
 /// What a closure recorded.
 #[derive(Clone, Debug)]
@@ -73,61 +74,6 @@ pub fn capture<R>(f: impl FnOnce() -> R) -> Captured<R> {
         recorder.give_back();
     }
     Captured { output, spans }
-}
-
-/// Spans as an indented tree; children in the order in which they began. A span whose parent is not among them stands at
-/// the margin.
-pub fn tree(spans: &[Span], attributes: &[&str]) -> String {
-    let mut text = String::new();
-    let is_root = |span: &&Span| {
-        let parent = span.parent_span_id;
-        !spans.iter().any(|other| Some(other.span_id) == parent && other.trace_id == span.trace_id)
-    };
-    for root in spans.iter().filter(is_root) {
-        // Writing to a `String` does not fail.
-        let _ = branch(spans, root, attributes, 0, &mut text);
-    }
-    text
-}
-
-fn branch(
-    spans: &[Span],
-    span: &Span,
-    attributes: &[&str],
-    depth: usize,
-    out: &mut String,
-) -> fmt::Result {
-    write!(out, "{:1$}{2}", "", 2 * depth, span.name)?;
-    for key in attributes {
-        if let Some(value) = span.attribute(key) {
-            write!(out, " {key}={}", Shown(value))?;
-        }
-    }
-    writeln!(out)?;
-    for child in spans {
-        let is_child = child.parent_span_id == Some(span.span_id)
-            && child.trace_id == span.trace_id
-            && child.span_id != span.span_id;
-        if is_child && depth < 64 {
-            branch(spans, child, attributes, depth + 1, out)?;
-        }
-    }
-    Ok(())
-}
-
-struct Shown<'a>(&'a stagetrace_wire::span::Value);
-
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use stagetrace_wire::span::Value;
-        match self.0 {
-            Value::Str(text) => f.write_str(text),
-            Value::Bool(value) => value.fmt(f),
-            Value::I64(value) => value.fmt(f),
-            Value::F64(value) => value.fmt(f),
-            other => write!(f, "{other:?}"),
-        }
-    }
 }
 
 /// Blocks of a capture's recorder.

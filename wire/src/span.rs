@@ -7,8 +7,10 @@ use std::sync::Arc;
 use crate::context::{TraceContext, TraceFlags};
 use crate::id::{SpanId, TraceId};
 
+mod tree;
 mod value;
 
+pub use tree::tree;
 pub use value::{Attributes, Value, find};
 
 /// A finished or open execution of a stage, or of any other operation.

@@ -36,6 +36,7 @@ use crate::span::{Resource, Scope, SpanKind};
 
 mod field;
 mod owned;
+mod read;
 mod span;
 mod template;
 mod value;
@@ -43,6 +44,7 @@ mod value;
 pub use field::{AttributeHead, AttributeKey, KeyHead};
 use field::{Part, put_message, put_text, put_uint, varint_len};
 pub use owned::write_request;
+pub use read::{MAX_DEPTH, Malformed, read_request};
 pub use span::{EventsWriter, ItemWriter, LinksWriter, SpanWriter};
 pub use template::{SpanTemplate, TemplateAttributes};
 pub use value::AttributeValue;

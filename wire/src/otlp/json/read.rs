@@ -27,7 +27,7 @@ pub struct ReadOptions {
 /// What a body or file holds.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
-    /// The spans in order, each identity once.
+    /// The spans in order; of a file, each identity once.
     pub spans: Vec<Span>,
     /// What could not be read.
     pub report: Report,
@@ -42,11 +42,13 @@ pub fn read(bytes: &[u8], options: &ReadOptions) -> Contents {
     if first_line.is_some_and(is_whole) {
         return read_lines(bytes, options);
     }
-    read_document(bytes, options).unwrap_or_else(|_| read_lines(bytes, options))
+    let document = read_document(bytes, options).map(Contents::unique);
+    document.unwrap_or_else(|_| read_lines(bytes, options))
 }
 
 /// Reads a document: the body of a request, or one JSON value over many lines. An empty one is
-/// valid.
+/// valid. Spans that the sender repeated are given again: see
+/// [`deduplicate`](crate::span::deduplicate).
 ///
 /// # Errors
 /// If it cannot be read as a whole. Spans that cannot be read are left out and reported.
@@ -57,7 +59,7 @@ pub fn read_document(bytes: &[u8], options: &ReadOptions) -> Result<Contents, Da
         let mut shared = Shared::default();
         contents.report = read_text(text, 1, options, &mut contents.spans, &mut shared)?;
     }
-    Ok(contents.unique())
+    Ok(contents)
 }
 
 /// Reads a file of JSON lines. A whole last line without its newline counts; a torn one is

@@ -102,6 +102,16 @@ pub enum SpanRefusal {
         /// The field.
         field: &'static str,
     },
+    /// An id of too few or too many bytes, in protobuf.
+    #[error("`{field}` has {found} bytes instead of {expected}")]
+    IdLength {
+        /// The field.
+        field: &'static str,
+        /// Bytes of such an id.
+        expected: usize,
+        /// Bytes that it has.
+        found: usize,
+    },
     /// A value of another type than the field has, or out of its range.
     #[error("`{field}` has a value of another type")]
     Type {
@@ -122,7 +132,7 @@ impl Report {
         }
     }
 
-    pub(super) fn add_refused(&mut self, refused: Refused) {
+    pub(in crate::otlp) fn add_refused(&mut self, refused: Refused) {
         self.refused_spans += 1;
         if self.refused.len() < Self::KEPT {
             self.refused.push(refused);
@@ -130,7 +140,7 @@ impl Report {
     }
 
     /// Adds what was found in a further line, which was not damaged.
-    pub(super) fn add_line(&mut self, line: Report) {
+    pub(in crate::otlp) fn add_line(&mut self, line: Report) {
         self.lines += line.lines;
         self.spans += line.spans;
         self.refused_spans += line.refused_spans;

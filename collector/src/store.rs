@@ -1,0 +1,219 @@
+//! What arrived, and what is to be answered.
+
+use std::collections::VecDeque;
+use std::mem::size_of;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::watch;
+
+use crate::collector::Stats;
+use crate::reply::Reply;
+use crate::request::Request;
+use crate::spans::Spans;
+use stagetrace_wire::span::{Attributes, Event, Link, Resource, Scope, Span, Value};
+
+/// Shared by the handle and the server.
+pub(crate) struct Store {
+    state: Mutex<State>,
+    arrived: Condvar,
+    /// The same for who waits without blocking.
+    version: watch::Sender<()>,
+    max_bytes: usize,
+}
+
+/// What arrived.
+#[derive(Clone, Default)]
+pub(crate) struct Arrivals {
+    pub(crate) spans: Spans,
+    pub(crate) requests: Arc<Vec<Request>>,
+    pub(crate) stats: Stats,
+}
+
+struct State {
+    arrivals: Arrivals,
+    /// Memory of each span.
+    weights: VecDeque<usize>,
+    bytes: usize,
+    script: VecDeque<Reply>,
+    standing: Reply,
+}
+
+/// What a request brought.
+pub(crate) struct Delivery {
+    pub(crate) request: Request,
+    /// Those to keep.
+    pub(crate) spans: Vec<Span>,
+    /// Spans that could not be read or were not to be kept.
+    pub(crate) rejected: u64,
+}
+
+/// Most requests that are remembered.
+pub(crate) const MAX_REQUESTS: usize = 4096;
+
+impl Store {
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self {
+            state: Mutex::new(State {
+                arrivals: Arrivals::default(),
+                weights: VecDeque::new(),
+                bytes: 0,
+                script: VecDeque::new(),
+                standing: Reply::success(),
+            }),
+            arrived: Condvar::new(),
+            version: watch::Sender::new(()),
+            max_bytes,
+        }
+    }
+
+    pub(crate) fn arrivals(&self) -> Arrivals {
+        self.lock().arrivals.clone()
+    }
+
+    /// Tells of everything that arrives from now on.
+    pub(crate) fn subscribe(&self) -> watch::Receiver<()> {
+        self.version.subscribe()
+    }
+
+    /// Blocks until the condition holds or the time is over; whether it holds, and what had arrived
+    /// then.
+    pub(crate) fn wait(
+        &self,
+        until: Instant,
+        mut condition: impl FnMut(&Arrivals) -> bool,
+    ) -> Result<Arrivals, Arrivals> {
+        let mut state = self.lock();
+        loop {
+            // The condition is the user's, so it runs without the lock.
+            let (arrivals, requests) = (state.arrivals.clone(), state.arrivals.stats.requests);
+            drop(state);
+            if condition(&arrivals) {
+                return Ok(arrivals);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(arrivals);
+            }
+            drop(arrivals);
+            let nothing_new = |state: &mut State| state.arrivals.stats.requests == requests;
+            let waited = self.arrived.wait_timeout_while(self.lock(), left, nothing_new);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    pub(crate) fn add(&self, delivery: Delivery) {
+        let mut state = self.lock();
+        state.add(delivery, self.max_bytes);
+        drop(state);
+        self.arrived.notify_all();
+        self.version.send_replace(());
+    }
+
+    pub(crate) fn clear(&self) {
+        let mut state = self.lock();
+        state.arrivals.spans = Spans::default();
+        state.arrivals.requests = Arc::default();
+        state.weights.clear();
+        state.bytes = 0;
+    }
+
+    pub(crate) fn next_reply(&self) -> Reply {
+        let mut state = self.lock();
+        state.script.pop_front().unwrap_or_else(|| state.standing.clone())
+    }
+
+    pub(crate) fn set_reply(&self, reply: Reply) {
+        let mut state = self.lock();
+        state.script.clear();
+        state.standing = reply;
+    }
+
+    pub(crate) fn script(&self, replies: impl Iterator<Item = Reply>) {
+        self.lock().script.extend(replies);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn add(&mut self, delivery: Delivery, max_bytes: usize) {
+        let stats = &mut self.arrivals.stats;
+        stats.requests += 1;
+        stats.failed_requests += u64::from(delivery.request.error.is_some());
+        stats.spans += delivery.spans.len() as u64;
+        stats.rejected_spans += delivery.rejected;
+
+        let requests = Arc::make_mut(&mut self.arrivals.requests);
+        if requests.len() == MAX_REQUESTS {
+            // A quarter at once, so that it does not move all the others each time.
+            requests.drain(..MAX_REQUESTS / 4);
+        }
+        requests.push(delivery.request);
+
+        if delivery.spans.is_empty() {
+            return;
+        }
+        let weights: Vec<usize> = delivery.spans.iter().map(weight).collect();
+        self.bytes += weights.iter().sum::<usize>();
+        self.weights.extend(weights);
+        let spans = Arc::make_mut(&mut self.arrivals.spans.0);
+        spans.extend(delivery.spans);
+        if self.bytes > max_bytes {
+            let mut dropped = 0;
+            while self.bytes > max_bytes / 8 * 7 {
+                let Some(weight) = self.weights.pop_front() else { break };
+                self.bytes -= weight;
+                dropped += 1;
+            }
+            spans.drain(..dropped);
+            self.arrivals.stats.dropped_spans += dropped as u64;
+        }
+    }
+}
+
+/// Bytes of memory that a span takes, with its part of what it shares with others.
+fn weight(span: &Span) -> usize {
+    let events = span.events.iter().map(|event| event.name.len() + attributes(&event.attributes));
+    let links = span.links.iter().map(|link| link.trace_state.len() + attributes(&link.attributes));
+    size_of::<Span>()
+        + span.name.len()
+        + span.trace_state.len()
+        + span.status.message.len()
+        + attributes(&span.attributes)
+        + span.events.len() * size_of::<Event>()
+        + events.sum::<usize>()
+        + span.links.len() * size_of::<Link>()
+        + links.sum::<usize>()
+        + of_resource(&span.resource) / Arc::strong_count(&span.resource)
+        + of_scope(&span.scope) / Arc::strong_count(&span.scope)
+}
+
+fn of_resource(resource: &Resource) -> usize {
+    size_of::<Resource>() + resource.schema_url.len() + attributes(&resource.attributes)
+}
+
+fn of_scope(scope: &Scope) -> usize {
+    let texts = scope.name.len() + scope.version.len() + scope.schema_url.len();
+    size_of::<Scope>() + texts + attributes(&scope.attributes)
+}
+
+fn attributes(attributes: &Attributes) -> usize {
+    let of_pair = |(key, value): &(String, Value)| {
+        size_of::<(String, Value)>() - size_of::<Value>() + key.len() + of_value(value)
+    };
+    attributes.iter().map(of_pair).sum()
+}
+
+fn of_value(value: &Value) -> usize {
+    let owned = match value {
+        Value::Str(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        Value::Array(values) => values.iter().map(of_value).sum(),
+        Value::Map(map) => attributes(map),
+        Value::Bool(_) | Value::I64(_) | Value::F64(_) | Value::Empty => 0,
+    };
+    size_of::<Value>() + owned
+}
