@@ -34,7 +34,7 @@ pub struct Builder {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Requests to export spans.
+    /// Requests of any sort.
     pub requests: u64,
     /// Those that could not be read, or only in part.
     pub failed_requests: u64,
@@ -103,8 +103,8 @@ impl Collector {
         self.store.arrivals().spans
     }
 
-    /// The requests to export spans that arrived, in the order in which their bodies ended; the last
-    /// few thousand of them.
+    /// The requests that arrived, in the order in which their bodies ended; the last few thousand of
+    /// them.
     pub fn requests(&self) -> Vec<Request> {
         self.store.arrivals().requests.to_vec()
     }
@@ -166,9 +166,10 @@ impl Collector {
         self.wait_blocking(wanted, timeout).map(|it| it.requests.to_vec())
     }
 
-    /// Forgets the spans and requests that arrived. The numbers of [`Collector::stats`] go on.
-    pub fn clear(&self) {
-        self.store.clear();
+    /// Forgets the spans and requests that arrived, and gives back the spans. The numbers of
+    /// [`Collector::stats`] go on.
+    pub fn clear(&self) -> Spans {
+        self.store.clear()
     }
 
     /// Answers every request so, from now on and until this is called again. What is left of a
@@ -206,7 +207,7 @@ impl Collector {
         mut condition: impl FnMut(&Arrivals) -> bool,
         timeout: Duration,
     ) -> Result<Arrivals, Timeout> {
-        let until = Instant::now() + timeout;
+        let until = deadline(timeout);
         let mut changes = self.store.subscribe();
         loop {
             let arrivals = self.store.arrivals();
@@ -234,9 +235,15 @@ impl Collector {
         condition: impl FnMut(&Arrivals) -> bool,
         timeout: Duration,
     ) -> Result<Arrivals, Timeout> {
-        let waited = self.store.wait(Instant::now() + timeout, condition);
+        let waited = self.store.wait(deadline(timeout), condition);
         waited.map_err(|arrivals| Timeout { waited: timeout, arrivals })
     }
+}
+
+/// When a wait of so long is over. There are no instants for the longest ones.
+fn deadline(timeout: Duration) -> Instant {
+    const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    Instant::now() + timeout.min(FAR)
 }
 
 impl Builder {
@@ -298,18 +305,21 @@ impl Timeout {
     }
 }
 
+/// The last of them.
+const SHOWN_ERRORS: usize = 3;
+
 impl std::error::Error for Timeout {}
 
 impl fmt::Display for Timeout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (spans, requests) = (&self.arrivals.spans, &self.arrivals.requests);
         let (number, of) = (spans.len(), requests.len());
-        write!(f, "not within {:?}; {number} spans of {of} requests are there", self.waited)?;
-        let errors = requests.iter().filter_map(|request| request.error.as_deref());
-        if let Some(error) = errors.last() {
-            write!(f, " (an error: {error})")?;
+        writeln!(f, "not within {:?}; {number} spans of {of} requests are there", self.waited)?;
+        let errors = requests.iter().filter_map(|request| Some((request, request.error.as_ref()?)));
+        for (request, error) in errors.clone().skip(errors.count().saturating_sub(SHOWN_ERRORS)) {
+            writeln!(f, "a request to {:?} has an error: {error}", request.path)?;
         }
-        write!(f, ":\n{spans}")
+        write!(f, "{spans}")
     }
 }
 

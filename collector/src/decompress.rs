@@ -38,6 +38,15 @@ impl Compression {
         }
     }
 
+    /// Its name, if there is any compression.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Gzip => Some("gzip"),
+            Self::Zstd => Some("zstd"),
+        }
+    }
+
     /// The plain body. Takes no more memory than twice the limit, whatever the body says.
     pub(crate) fn decompress(self, body: Bytes, limit: usize) -> Result<Bytes, DecompressError> {
         match self {

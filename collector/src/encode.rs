@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use hyper::body::{Body, Bytes, Frame};
+use hyper::body::{Body, Bytes, Frame, SizeHint};
 use hyper::header::{
-    CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+    ACCEPT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
 };
 use hyper::{Response, StatusCode};
 use serde_json::json;
 
+use crate::decompress::ACCEPTED;
 use crate::reply::GrpcCode;
 use crate::request::Protocol;
 
@@ -38,6 +39,7 @@ pub(crate) struct Frames(VecDeque<Result<Frame<Bytes>, io::Error>>);
 
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
 const GRPC_MESSAGE: HeaderName = HeaderName::from_static("grpc-message");
+const GRPC_ACCEPT_ENCODING: HeaderName = HeaderName::from_static("grpc-accept-encoding");
 const GRPC_DETAILS: HeaderName = HeaderName::from_static("grpc-status-details-bin");
 
 impl Failure {
@@ -72,7 +74,9 @@ pub(crate) fn torn(protocol: Protocol) -> Response<Frames> {
     let whole = whole.unwrap_or_default();
     let broken = io::Error::new(io::ErrorKind::ConnectionReset, "closed by script");
     body.0 = VecDeque::from([Ok(Frame::data(whole.slice(..whole.len() / 2))), Err(broken)]);
-    response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(whole.len()));
+    if protocol != Protocol::Grpc {
+        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(whole.len()));
+    }
     response
 }
 
@@ -101,6 +105,9 @@ impl Failure {
         if let Some(wait) = self.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from(rounded_up(wait)));
         }
+        if self.status == 415 {
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(ACCEPTED));
+        }
         response
     }
 
@@ -111,6 +118,9 @@ impl Failure {
         headers.insert(CONTENT_TYPE, content_type(Protocol::Grpc));
         headers.insert(GRPC_STATUS, HeaderValue::from(self.code as u16));
         headers.insert(GRPC_MESSAGE, percent_encoded(&self.message));
+        if self.status == 415 {
+            headers.insert(GRPC_ACCEPT_ENCODING, HeaderValue::from_static(ACCEPTED));
+        }
         if self.retry_after.is_some() {
             let details = STANDARD_NO_PAD.encode(self.status_message());
             if let Ok(details) = HeaderValue::try_from(details) {
@@ -238,5 +248,13 @@ impl Body for Frames {
 
     fn is_end_stream(&self) -> bool {
         self.0.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.0.iter().collect::<Vec<_>>()[..] {
+            [] => SizeHint::with_exact(0),
+            [Ok(frame)] => SizeHint::with_exact(frame.data_ref().map_or(0, Bytes::len) as u64),
+            _ => SizeHint::default(),
+        }
     }
 }

@@ -6,12 +6,14 @@
 //! as an indented tree. For tests of exporters it plays failures, a [`Reply`] for each request, and
 //! shows each [`Request`] as it came.
 
+mod body;
 mod collector;
 mod decompress;
 mod encode;
 mod receive;
 mod reply;
 mod request;
+mod route;
 mod server;
 mod spans;
 mod store;

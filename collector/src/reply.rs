@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+
 /// An answer to a request to export spans.
 ///
 /// Unless said otherwise, the spans of a request that is answered with a failure are not kept.
@@ -20,7 +22,7 @@ pub struct Reply {
     pub(crate) delay: Duration,
     pub(crate) message: String,
     pub(crate) retry_after: Option<Duration>,
-    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) headers: HeaderMap,
     pub(crate) keeps_spans: bool,
 }
 
@@ -97,7 +99,8 @@ impl Reply {
         Self::new(Kind::Close)
     }
 
-    /// The connection is closed within the body of a successful answer.
+    /// A successful answer breaks off within its body: over HTTP the connection is closed, over gRPC
+    /// the call is reset.
     pub fn close_mid_body() -> Self {
         Self::new(Kind::CloseMidBody)
     }
@@ -133,10 +136,10 @@ impl Reply {
     /// If HTTP has no such name or value.
     #[track_caller]
     pub fn header(mut self, name: &str, value: &str) -> Self {
-        use hyper::header::{HeaderName, HeaderValue};
-        let valid = HeaderName::try_from(name).is_ok() && HeaderValue::try_from(value).is_ok();
-        assert!(valid, "{name}: {value:?} is no header");
-        self.headers.push((name.to_owned(), value.to_owned()));
+        match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+            (Ok(name), Ok(value)) => self.headers.insert(name, value),
+            _ => panic!("{name}: {value:?} is no header"),
+        };
         self
     }
 
@@ -159,7 +162,7 @@ impl Reply {
             delay: Duration::ZERO,
             message: String::new(),
             retry_after: None,
-            headers: Vec::new(),
+            headers: HeaderMap::new(),
         }
     }
 }

@@ -14,21 +14,24 @@ pub enum Protocol {
     HttpJson,
 }
 
-/// A request to export spans, as it came and whatever became of it.
+/// A request as it came, whatever became of it.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Request {
     /// When its head arrived.
     pub arrived: Instant,
-    /// The form of OTLP.
-    pub protocol: Protocol,
+    /// The form of OTLP. `None` if it has none: its path, method or content type is another, and no
+    /// reply was taken for it.
+    pub protocol: Option<Protocol>,
     /// The path, without a query.
     pub path: String,
     /// The headers as they came, names in lower case.
     pub headers: Vec<(String, String)>,
-    /// The compression of the body, in lower case. `None` if it came plain.
-    pub compression: Option<String>,
-    /// Bytes of the body as it came; over gRPC of the message, without the five before it.
+    /// The compression of the body: `gzip` or `zstd`. `None` if it came plain, or too
+    /// large to be looked at.
+    pub compression: Option<&'static str>,
+    /// Bytes of the body as it came; over gRPC of the message, without the five before it. Of a
+    /// body that is too large some may be missing.
     pub sent_bytes: usize,
     /// Bytes of the body after decompression. `None` if that failed or was not tried.
     pub body_bytes: Option<usize>,

@@ -1,6 +1,8 @@
 //! The thread that accepts connections.
 
+use std::future::{Future, pending};
 use std::io;
+use std::mem;
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
@@ -11,10 +13,11 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-use crate::receive::Receiver;
+use crate::receive::{Close, Receiver};
 
 /// A running server; stops when dropped. It has a thread and a runtime of its own, so that it
 /// answers while the test blocks its own.
@@ -48,16 +51,17 @@ impl Server {
     pub(crate) fn start(address: SocketAddr, receiver: Receiver) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
-        let door = {
+        let listener = {
+            // For the registration of the socket.
             let _entered = handle.enter();
-            Door::Open(bind(address)?.listen(BACKLOG)?)
+            bind(address)?.listen(BACKLOG)?
         };
-        let Door::Open(listener) = &door else { unreachable!() };
         let address = listener.local_addr()?;
         let (commands, received) = unbounded_channel();
+        let serve = serve(listener, address, Arc::new(receiver), received);
         let thread = thread::Builder::new()
             .name("otlp-collector".to_owned())
-            .spawn(move || run(runtime, door, address, receiver, received))?;
+            .spawn(move || run(runtime, serve))?;
         Ok(Self { address, runtime: handle, commands: Some(commands), thread: Some(thread) })
     }
 
@@ -90,50 +94,74 @@ impl Drop for Server {
     }
 }
 
-fn run(
-    runtime: Runtime,
-    door: Door,
-    address: SocketAddr,
-    receiver: Receiver,
-    commands: UnboundedReceiver<Command>,
-) {
-    runtime.block_on(serve(door, address, Arc::new(receiver), commands));
+fn run(runtime: Runtime, serve: impl Future<Output = ()>) {
+    runtime.block_on(serve);
     // Ends the connections too.
     drop(runtime);
 }
 
 async fn serve(
-    mut door: Door,
+    listener: TcpListener,
     address: SocketAddr,
     receiver: Arc<Receiver>,
     mut commands: UnboundedReceiver<Command>,
 ) {
+    let mut door = Door::Open(listener);
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            command = commands.recv() => match command {
-                Some(Command::Refuse(done)) => {
-                    connections.shutdown().await;
-                    // The listener goes first: two cannot have the port.
-                    door = if let Door::Closed(socket) = door { Door::Closed(socket) } else { drop(door); Door::Lost };
-                    let closed = match door {
-                        Door::Closed(_) => Ok(()),
-                        _ => bind(address).map(|socket| door = Door::Closed(socket)),
-                    };
-                    // Who asked may not wait for the answer.
-                    let _ = done.send(closed);
-                }
-                Some(Command::Accept(done)) => {
-                    let opened;
-                    (door, opened) = open(door, address);
-                    let _ = done.send(opened);
-                }
-                None => return,
-            },
-            stream = accept(&door) => {
+            command = commands.recv() => {
+                let (done, result) = match command {
+                    Some(Command::Refuse(done)) => {
+                        connections.shutdown().await;
+                        (done, door.close(address))
+                    }
+                    Some(Command::Accept(done)) => (done, door.open(address)),
+                    None => return,
+                };
+                // Who asked may not wait for the answer.
+                let _ = done.send(result);
+            }
+            stream = door.next() => {
                 connections.spawn(connection(stream, receiver.clone()));
             }
             Some(_) = connections.join_next() => {}
+        }
+    }
+}
+
+impl Door {
+    fn open(&mut self, address: SocketAddr) -> io::Result<()> {
+        let socket = match mem::replace(self, Self::Lost) {
+            Self::Open(listener) => {
+                *self = Self::Open(listener);
+                return Ok(());
+            }
+            Self::Closed(socket) => socket,
+            Self::Lost => bind(address)?,
+        };
+        *self = Self::Open(socket.listen(BACKLOG)?);
+        Ok(())
+    }
+
+    fn close(&mut self, address: SocketAddr) -> io::Result<()> {
+        if !matches!(self, Self::Closed(_)) {
+            // The listener goes first: two cannot have the port.
+            *self = Self::Lost;
+            *self = Self::Closed(bind(address)?);
+        }
+        Ok(())
+    }
+
+    /// The next connection.
+    async fn next(&self) -> TcpStream {
+        let Self::Open(listener) = self else { return pending().await };
+        loop {
+            match listener.accept().await {
+                Ok((stream, _)) => return stream,
+                // The connection is gone again, or there are too many: neither is for ever.
+                Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+            }
         }
     }
 }
@@ -147,40 +175,25 @@ fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-fn open(door: Door, address: SocketAddr) -> (Door, io::Result<()>) {
-    let socket = match door {
-        Door::Open(listener) => return (Door::Open(listener), Ok(())),
-        Door::Closed(socket) => Ok(socket),
-        Door::Lost => bind(address),
-    };
-    match socket.and_then(|socket| socket.listen(BACKLOG)) {
-        Ok(listener) => (Door::Open(listener), Ok(())),
-        Err(error) => (Door::Lost, Err(error)),
-    }
-}
-
-/// The next connection.
-async fn accept(door: &Door) -> TcpStream {
-    let Door::Open(listener) = door else { return std::future::pending().await };
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => return stream,
-            // The connection is gone again, or there are too many: neither is for ever.
-            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
-        }
-    }
-}
-
 async fn connection(stream: TcpStream, receiver: Arc<Receiver>) {
     // Small answers are not to wait for more.
     let _ = stream.set_nodelay(true);
+    let closing = Arc::new(Notify::new());
+    let close = closing.clone();
     let service = service_fn(move |request| {
-        let receiver = receiver.clone();
-        async move { receiver.receive(request).await }
+        let (receiver, close) = (receiver.clone(), close.clone());
+        async move {
+            // An error would only reset a stream of HTTP/2.
+            receiver.receive(request).await.inspect_err(|Close| close.notify_one())
+        }
     });
     let mut server = auto::Builder::new(TokioExecutor::new());
     server.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
     server.http2().timer(TokioTimer::new());
-    // An error is the sender's, or was asked for.
-    let _ = server.serve_connection(TokioIo::new(stream), service).await;
+    tokio::select! {
+        biased;
+        () = closing.notified() => {}
+        // An error is the sender's, or was asked for.
+        _ = server.serve_connection(TokioIo::new(stream), service) => {}
+    }
 }

@@ -69,14 +69,14 @@ impl Spans {
         );
     }
 
-    /// Asserts that a condition holds, for example `spans.assert("all ended", |span| ..)`.
+    /// Asserts that a condition holds for each span: `spans.assert_all("ended", Span::has_ended)`.
     ///
     /// # Panics
-    /// With the tree, if it does not hold for all spans.
+    /// With the tree, if it does not hold for one.
     #[track_caller]
     pub fn assert_all(&self, what: &str, mut condition: impl FnMut(&Span) -> bool) {
         let wrong = self.iter().filter(|span| !condition(span)).count();
-        assert!(wrong == 0, "not {what}: {wrong} of these spans:\n{self}");
+        assert!(wrong == 0, "{wrong} of these spans are not {what}:\n{self}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! What arrived, and what is to be answered.
 
 use std::collections::VecDeque;
-use std::mem::size_of;
+use std::mem::{self, size_of};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -110,12 +110,12 @@ impl Store {
         self.version.send_replace(());
     }
 
-    pub(crate) fn clear(&self) {
+    pub(crate) fn clear(&self) -> Spans {
         let mut state = self.lock();
-        state.arrivals.spans = Spans::default();
-        state.arrivals.requests = Arc::default();
         state.weights.clear();
         state.bytes = 0;
+        state.arrivals.requests = Arc::default();
+        mem::take(&mut state.arrivals.spans)
     }
 
     pub(crate) fn next_reply(&self) -> Reply {

@@ -24,9 +24,9 @@ async fn each_form_with_each_compression_brings_the_same_spans() {
             assert_eq!(answer.status, 200, "{protocol:?} with {name:?}: {answer:?}");
             assert_eq!(collector.spans()[..], spans, "{protocol:?} with {name:?}");
             let [request] = &collector.requests()[..] else { panic!("one request") };
-            assert_eq!(request.protocol, protocol);
+            assert_eq!(request.protocol, Some(protocol));
             let compression = Some(name.to_lowercase()).filter(|name| !name.is_empty());
-            assert_eq!(request.compression, compression);
+            assert_eq!(request.compression, compression.as_deref());
             assert_eq!((request.sent_bytes, request.body_bytes), (body.len(), Some(plain.len())));
             assert_eq!((request.spans, &request.error), (2, &None));
             collector.clear();
