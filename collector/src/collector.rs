@@ -186,7 +186,7 @@ impl Collector {
     }
 
     /// Goes down: closes all connections and refuses new ones, until [`Collector::accept_connections`].
-    /// Nobody else can take the port.
+    /// The port is free for nobody else meanwhile.
     ///
     /// # Errors
     /// If the system does not let it keep the port.

@@ -1,6 +1,6 @@
 //! The thread that accepts connections.
 
-use std::future::{Future, pending};
+use std::future::pending;
 use std::io;
 use std::mem;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Handle};
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
@@ -37,7 +37,7 @@ enum Command {
 /// Where connections arrive.
 enum Door {
     Open(TcpListener),
-    /// Bound, so that nobody else takes the port, but not listening: connections are refused.
+    /// Bound, so that the port is free for nobody else, but not listening: connections are refused.
     Closed(TcpSocket),
     /// Neither, after an error.
     Lost,
@@ -49,20 +49,13 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Server {
     pub(crate) fn start(address: SocketAddr, receiver: Receiver) -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let handle = runtime.handle().clone();
-        let listener = {
-            // For the registration of the socket.
-            let _entered = handle.enter();
-            bind(address)?.listen(BACKLOG)?
-        };
-        let address = listener.local_addr()?;
         let (commands, received) = unbounded_channel();
-        let serve = serve(listener, address, Arc::new(receiver), received);
+        let (started, start) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("otlp-collector".to_owned())
-            .spawn(move || run(runtime, serve))?;
-        Ok(Self { address, runtime: handle, commands: Some(commands), thread: Some(thread) })
+            .spawn(move || run(address, receiver, received, &started))?;
+        let (address, runtime) = start.recv().map_err(|_| stopped())??;
+        Ok(Self { address, runtime, commands: Some(commands), thread: Some(thread) })
     }
 
     /// Closes all connections, and refuses new ones.
@@ -76,11 +69,10 @@ impl Server {
     }
 
     fn command(&self, command: fn(mpsc::Sender<io::Result<()>>) -> Command) -> io::Result<()> {
-        let gone = || io::Error::other("the collector has stopped");
         let (done, result) = mpsc::channel();
-        let commands = self.commands.as_ref().ok_or_else(gone)?;
-        commands.send(command(done)).map_err(|_| gone())?;
-        result.recv().map_err(|_| gone())?
+        let commands = self.commands.as_ref().ok_or_else(stopped)?;
+        commands.send(command(done)).map_err(|_| stopped())?;
+        result.recv().map_err(|_| stopped())?
     }
 }
 
@@ -94,10 +86,33 @@ impl Drop for Server {
     }
 }
 
-fn run(runtime: Runtime, serve: impl Future<Output = ()>) {
-    runtime.block_on(serve);
-    // Ends the connections too.
-    drop(runtime);
+#[cold]
+fn stopped() -> io::Error {
+    io::Error::other("the collector has stopped")
+}
+
+/// The thread, which has the runtime to itself: whoever starts the collector may be in another one,
+/// where none can be dropped.
+fn run(
+    address: SocketAddr,
+    receiver: Receiver,
+    commands: UnboundedReceiver<Command>,
+    started: &mpsc::Sender<io::Result<(SocketAddr, Handle)>>,
+) {
+    let listen = || {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let listener = runtime.block_on(async { bind(address)?.listen(BACKLOG) })?;
+        let address = listener.local_addr()?;
+        io::Result::Ok((runtime, listener, address))
+    };
+    match listen() {
+        Ok((runtime, listener, address)) => {
+            // Who starts it waits for this.
+            let _ = started.send(Ok((address, runtime.handle().clone())));
+            runtime.block_on(serve(listener, address, Arc::new(receiver), commands));
+        }
+        Err(error) => drop(started.send(Err(error))),
+    }
 }
 
 async fn serve(

@@ -191,3 +191,17 @@ impl Body for Whole {
         hyper::body::SizeHint::with_exact(self.0.as_ref().map_or(0, |bytes| bytes.len() as u64))
     }
 }
+
+/// Runs them all at once.
+pub(crate) async fn join_all<F: Future>(futures: Vec<F>) {
+    let mut futures: Vec<_> = futures.into_iter().map(|future| Some(Box::pin(future))).collect();
+    poll_fn(|context| {
+        for place in &mut futures {
+            if place.as_mut().is_some_and(|future| future.as_mut().poll(context).is_ready()) {
+                *place = None;
+            }
+        }
+        if futures.iter().all(Option::is_none) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+}

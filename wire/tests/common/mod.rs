@@ -30,6 +30,7 @@ pub(crate) fn any_double_but_nan() -> BoxedStrategy<f64> {
     (f64::ANY | f64::INFINITE).prop_filter("NaN", |value| !value.is_nan()).boxed()
 }
 
+#[allow(dead_code)] // Not every test wants them.
 pub(crate) fn finite_double() -> BoxedStrategy<f64> {
     use proptest::num::f64;
     (f64::POSITIVE | f64::NEGATIVE | f64::NORMAL | f64::SUBNORMAL | f64::ZERO).boxed()
