@@ -33,7 +33,7 @@ fn recorded() -> Vec<SpanData> {
     let mut parent = tracer
         .span_builder("request")
         .with_kind(SpanKind::Server)
-        .with_links(vec![Link::new(remote.clone(), vec![KeyValue::new("why", "retry")], 2)])
+        .with_links(vec![Link::new(remote.clone(), vec![KeyValue::new("why", "retry")], 0)])
         .start_with_context(&tracer, &Context::new().with_remote_span_context(remote));
     parent.set_attribute(KeyValue::new("text", "höher\n"));
     parent.set_attribute(KeyValue::new("int", i64::MIN));
@@ -137,7 +137,7 @@ fn assert_same(spans: &Spans, recorded: &[SpanData]) {
     );
     let [link] = &request.links[..] else { panic!("one link") };
     assert_eq!((link.trace_id.to_u128(), link.span_id.to_u64()), (7, 8));
-    assert_eq!((&*link.trace_state, link.dropped_attributes), ("vendor=opaque", 2));
+    assert_eq!((&*link.trace_state, link.flags), ("vendor=opaque", 0x301));
     assert_eq!(link.attributes, [("why".into(), "retry".into())]);
 }
 

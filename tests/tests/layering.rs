@@ -152,6 +152,18 @@ fn the_contract_knows_nothing_of_who_uses_it_and_the_recorder_nothing_of_network
     assert_eq!(dependencies_among("stagetrace", &["stagetrace-wire"]).len(), 1);
 }
 
+#[test]
+fn the_collector_knows_the_contract_and_not_the_recorder_and_makes_no_connections_of_its_own() {
+    let recorder = ["stagetrace v", "stagetrace-macros", "opentelemetry", "wgpu v"];
+    assert_eq!(dependencies_among("stagetrace-collector", &recorder), Vec::<String>::new());
+    let more = ["tonic v", "axum v", "reqwest v", "rustls v", "openssl"];
+    assert_eq!(dependencies_among("stagetrace-collector", &more), Vec::<String>::new());
+    assert_eq!(
+        dependencies_among("stagetrace-collector", &["stagetrace-wire", "hyper v"]).len(),
+        2
+    );
+}
+
 /// Which of these a crate depends on with its default features, at any depth.
 fn dependencies_among(package: &str, names: &[&str]) -> Vec<String> {
     let tree = Command::new(env!("CARGO"))
