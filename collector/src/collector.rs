@@ -269,6 +269,7 @@ impl Builder {
     }
 
     /// Memory for spans, about; by default 64 MiB. Beyond it the oldest are dropped and counted.
+    /// Requests are remembered, up to a few thousand, in a quarter as much beside it.
     pub fn max_span_bytes(mut self, bytes: usize) -> Self {
         self.max_span_bytes = bytes;
         self

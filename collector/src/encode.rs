@@ -194,9 +194,10 @@ fn rounded_up(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }
 
+/// A text as a header that any client takes, so not too long.
 fn percent_encoded(text: &str) -> HeaderValue {
-    let mut encoded = String::with_capacity(text.len());
-    for byte in text.bytes() {
+    let mut encoded = String::new();
+    for byte in text.bytes().take(1024) {
         match byte {
             b' '..=b'~' if byte != b'%' => encoded.push(char::from(byte)),
             _ => encoded.push_str(&format!("%{byte:02X}")),

@@ -34,7 +34,8 @@ struct State {
     arrivals: Arrivals,
     /// Memory of each span.
     weights: VecDeque<usize>,
-    bytes: usize,
+    span_bytes: usize,
+    request_bytes: usize,
     script: VecDeque<Reply>,
     standing: Reply,
 }
@@ -57,7 +58,8 @@ impl Store {
             state: Mutex::new(State {
                 arrivals: Arrivals::default(),
                 weights: VecDeque::new(),
-                bytes: 0,
+                span_bytes: 0,
+                request_bytes: 0,
                 script: VecDeque::new(),
                 standing: Reply::success(),
             }),
@@ -113,7 +115,7 @@ impl Store {
     pub(crate) fn clear(&self) -> Spans {
         let mut state = self.lock();
         state.weights.clear();
-        state.bytes = 0;
+        (state.span_bytes, state.request_bytes) = (0, 0);
         state.arrivals.requests = Arc::default();
         mem::take(&mut state.arrivals.spans)
     }
@@ -146,32 +148,50 @@ impl State {
         stats.spans += delivery.spans.len() as u64;
         stats.rejected_spans += delivery.rejected;
 
-        let requests = Arc::make_mut(&mut self.arrivals.requests);
-        if requests.len() == MAX_REQUESTS {
-            // A quarter at once, so that it does not move all the others each time.
-            requests.drain(..MAX_REQUESTS / 4);
+        self.add_request(delivery.request, max_bytes / 4);
+        if !delivery.spans.is_empty() {
+            self.add_spans(delivery.spans, max_bytes);
         }
-        requests.push(delivery.request);
+    }
 
-        if delivery.spans.is_empty() {
-            return;
+    fn add_request(&mut self, request: Request, max_bytes: usize) {
+        self.request_bytes += of_request(&request);
+        let requests = Arc::make_mut(&mut self.arrivals.requests);
+        requests.push(request);
+        while requests.len() > MAX_REQUESTS || self.request_bytes > max_bytes && requests.len() > 1
+        {
+            // A quarter at once, so that it does not move all the others each time.
+            let dropped = requests.drain(..requests.len().div_ceil(4));
+            self.request_bytes -= dropped.map(|request| of_request(&request)).sum::<usize>();
         }
-        let weights: Vec<usize> = delivery.spans.iter().map(weight).collect();
-        self.bytes += weights.iter().sum::<usize>();
+    }
+
+    fn add_spans(&mut self, new: Vec<Span>, max_bytes: usize) {
+        let weights: Vec<usize> = new.iter().map(weight).collect();
+        self.span_bytes += weights.iter().sum::<usize>();
         self.weights.extend(weights);
         let spans = Arc::make_mut(&mut self.arrivals.spans.0);
-        spans.extend(delivery.spans);
-        if self.bytes > max_bytes {
+        spans.extend(new);
+        if self.span_bytes > max_bytes {
             let mut dropped = 0;
-            while self.bytes > max_bytes / 8 * 7 {
+            while self.span_bytes > max_bytes / 8 * 7 {
                 let Some(weight) = self.weights.pop_front() else { break };
-                self.bytes -= weight;
+                self.span_bytes -= weight;
                 dropped += 1;
             }
             spans.drain(..dropped);
             self.arrivals.stats.dropped_spans += dropped as u64;
         }
     }
+}
+
+fn of_request(request: &Request) -> usize {
+    let headers = request
+        .headers
+        .iter()
+        .map(|(name, value)| size_of::<(String, String)>() + name.len() + value.len());
+    let error = request.error.as_ref().map_or(0, String::len);
+    size_of::<Request>() + request.path.len() + error + headers.sum::<usize>()
 }
 
 /// Bytes of memory that a span takes, with its part of what it shares with others.

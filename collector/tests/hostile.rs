@@ -83,6 +83,11 @@ async fn calls_that_are_not_one_whole_message_are_refused_as_invalid() {
         let answer = call(&collector, &[], body.clone()).await.unwrap();
         assert!(is_invalid(&answer, Grpc), "{body:?}: {answer:?}");
     }
+    // What is said about it is short enough for a header, whatever it speaks of.
+    let long = "x".repeat(5000);
+    let unknown = call(&collector, &[("grpc-encoding", &long)], framed(1, b"")).await.unwrap();
+    assert_eq!(unknown.header("grpc-status"), Some("12"));
+    assert!(unknown.header("grpc-message").unwrap().len() < 4096);
     // A compression is named, but this message has none.
     let plain = call(&collector, &[("grpc-encoding", "gzip")], good).await.unwrap();
     assert_eq!(plain.header("grpc-status"), Some("0"));

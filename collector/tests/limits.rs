@@ -116,3 +116,16 @@ async fn the_oldest_requests_give_way() {
     assert_eq!(collector.stats().requests, 4800);
     assert!((3072..=4096).contains(&collector.requests().len()));
 }
+
+#[tokio::test]
+async fn requests_with_large_headers_give_way_too() {
+    let collector = Collector::builder().max_span_bytes(1 << 20).start().await.unwrap();
+    let large = "x".repeat(10_000);
+    for _ in 0..100 {
+        let headers = [("content-type", "application/json"), ("large", &large)];
+        support::post(&collector, "/v1/traces", &headers, Vec::new()).await.unwrap();
+        assert!(!collector.requests().is_empty());
+    }
+    assert_eq!(collector.stats().requests, 100);
+    assert!((15..=26).contains(&collector.requests().len()));
+}

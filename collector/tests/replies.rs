@@ -83,6 +83,43 @@ async fn a_code_of_grpc_comes_with_its_wait_and_its_message() {
 }
 
 #[tokio::test]
+async fn each_code_of_grpc_becomes_the_status_that_gateways_make_of_it() {
+    use GrpcCode::*;
+
+    let collector = Collector::start().await.unwrap();
+    let codes = [
+        (Ok, 200),
+        (Cancelled, 499),
+        (Unknown, 500),
+        (InvalidArgument, 400),
+        (DeadlineExceeded, 504),
+        (NotFound, 404),
+        (AlreadyExists, 409),
+        (PermissionDenied, 403),
+        (ResourceExhausted, 429),
+        (FailedPrecondition, 400),
+        (Aborted, 409),
+        (OutOfRange, 400),
+        (Unimplemented, 501),
+        (Internal, 500),
+        (Unavailable, 503),
+        (DataLoss, 500),
+        (Unauthenticated, 401),
+    ];
+    for (number, (code, status)) in codes.into_iter().enumerate() {
+        let over_grpc = answer(&collector, Grpc, Reply::grpc(code)).await;
+        assert_eq!(over_grpc.header("grpc-status"), Some(&*number.to_string()), "{code:?}");
+        assert_eq!(
+            answer(&collector, HttpJson, Reply::grpc(code)).await.status,
+            status,
+            "{code:?}"
+        );
+    }
+    // What is answered with success is kept.
+    assert_eq!(collector.spans().len(), 4);
+}
+
+#[tokio::test]
 async fn a_partial_success_keeps_all_but_the_last_spans() {
     let collector = Collector::start().await.unwrap();
     let reply = || Reply::partial_success(1).message("one too many");
