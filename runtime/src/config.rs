@@ -8,6 +8,7 @@ mod environment;
 mod from_env;
 mod host;
 mod limits;
+mod otlp;
 mod resource;
 mod sampler;
 mod settings;
@@ -34,6 +35,11 @@ use environment::Environment;
 pub use args::TraceArgs;
 pub use choice::{LogLevel, Mapping};
 pub use limits::{Batching, SpanLimits};
+#[cfg(all(feature = "_network", feature = "tls"))]
+pub(crate) use otlp::Given;
+pub use otlp::{Compression, Otlp, OtlpError, Protocol};
+#[cfg(feature = "_network")]
+pub(crate) use otlp::{Endpoint, Mistake, Target};
 pub(crate) use resource::Process;
 pub use sampler::Sampler;
 pub(crate) use sampler::within;
@@ -81,6 +87,7 @@ pub struct TraceConfig {
     sampler: Sampler,
     tail: Option<TailSampling>,
     batching: Batching,
+    otlp: Otlp,
     shutdown_timeout: Duration,
     log_level: LogLevel,
     warnings: Vec<ConfigWarning>,
@@ -105,6 +112,7 @@ impl Default for TraceConfig {
             sampler: Sampler::default(),
             tail: None,
             batching: Batching::default(),
+            otlp: Otlp::default(),
             // A supervisor that sends SIGTERM waits 10 s or longer before it kills.
             shutdown_timeout: Duration::from_secs(5),
             log_level: LogLevel::default(),
@@ -125,8 +133,7 @@ impl TraceConfig {
     /// # Errors
     ///
     /// None today. Nothing that stands in the environment is an error: what cannot be used becomes
-    /// one of the [`warnings`](Self::warnings), which the recorder shows once. The `Result` is for
-    /// what a program can correct, such as a variable that needs a feature it was built without.
+    /// one of the [`warnings`](Self::warnings), which the recorder shows once.
     pub fn from_env() -> Result<Self, InitError> {
         let asked = RefCell::new(BTreeSet::new());
         let mut config = Self::from_lookup(|name| {
@@ -267,6 +274,18 @@ impl TraceConfig {
     /// Changes how spans are gathered for exporters that send batches.
     pub fn batching(mut self, change: impl FnOnce(&mut Batching)) -> Self {
         change(&mut self.batching);
+        self
+    }
+
+    /// Where spans are sent over the network, beside the local files: nowhere by default. What is said here beats what
+    /// the environment says, setting by setting, and so do later calls what earlier ones said.
+    ///
+    /// ```
+    /// # use stagetrace::{Otlp, TraceConfig};
+    /// let config = TraceConfig::new().otlp(Otlp::http("http://localhost:4318"));
+    /// ```
+    pub fn otlp(mut self, otlp: Otlp) -> Self {
+        self.otlp = self.otlp.changed_by(otlp);
         self
     }
 

@@ -5,6 +5,7 @@
 //! once, shows in `status()`, and the job goes on. A bug of stagetrace itself never panics into the
 //! caller.
 
+use crate::config::OtlpError;
 use stagetrace_wire::id::RunIdError;
 use std::time::Duration;
 
@@ -42,6 +43,9 @@ pub enum InitError {
     /// [`TailSampling`](crate::TailSampling) with a rate that is none.
     #[error("a sampling rate of {0} traces per second is no rate")]
     SamplingRate(f64),
+    /// [`TraceConfig::otlp`](crate::TraceConfig::otlp) was given what cannot be used, or needs a feature of this crate.
+    #[error("OTLP: {0}")]
+    Otlp(#[from] OtlpError),
 
     /// [`TraceConfig::resource_attribute`](crate::TraceConfig::resource_attribute) was given an
     /// empty key.

@@ -81,8 +81,11 @@ pub fn init_with(
     start(config, exporters.into_iter().map(Exporter::into_open).collect())
 }
 
-fn start(config: TraceConfig, more: Vec<OpenSink>) -> Result<TraceGuard, InitError> {
+#[cfg_attr(not(feature = "_network"), expect(unused_mut, reason = "nothing is sent"))]
+fn start(config: TraceConfig, mut more: Vec<OpenSink>) -> Result<TraceGuard, InitError> {
     let mut settings = config.settings()?;
+    #[cfg(feature = "_network")]
+    more.extend(crate::export::over_network(&mut settings)?);
     settings.run_id = settings.run_id.or_else(run_of_parent);
     let mut is_first = false;
     let started = cell().get_or_init(|| {

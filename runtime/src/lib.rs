@@ -108,8 +108,8 @@ pub use clock::ClockSource;
 #[cfg(feature = "clap")]
 pub use config::TraceArgs;
 pub use config::{
-    Batching, ConfigProblem, ConfigWarning, LogLevel, Mapping, Sampler, SpanLimits, TailSampling,
-    TraceConfig,
+    Batching, Compression, ConfigProblem, ConfigWarning, LogLevel, Mapping, Otlp, OtlpError,
+    Protocol, Sampler, SpanLimits, TailSampling, TraceConfig,
 };
 pub use error::{FlushError, InitError, SinkError};
 pub use export::Exporter;

@@ -113,8 +113,7 @@ impl<'a> Environment<'a> {
     /// The members of a comma-separated list of words; those unknown are left out.
     pub(super) fn choices<T: Choice>(&mut self, name: &str) -> Option<Vec<T>> {
         let value = self.text(name)?;
-        let members = value.split(',').map(str::trim).filter(|member| !member.is_empty());
-        let found: Vec<T> = members.filter_map(|word| self.choice_of(name, word)).collect();
+        let found: Vec<T> = members(&value).filter_map(|word| self.choice_of(name, word)).collect();
         Some(found).filter(|found| !found.is_empty())
     }
 
@@ -124,23 +123,32 @@ impl<'a> Environment<'a> {
         let Some(value) = self.text(name) else {
             return Vec::new();
         };
-        let members = value.split(',').map(str::trim).filter(|member| !member.is_empty());
-        members.filter_map(|member| self.pair(name, member)).collect()
-    }
-
-    fn pair(&mut self, name: &str, member: &str) -> Option<(String, String)> {
-        let split = member.split_once('=').map(|(key, value)| (key.trim(), value.trim()));
-        let problem = match split {
-            Some((key, value)) if !key.is_empty() => {
-                match percent_decode_str(value).decode_utf8() {
-                    Ok(value) => return Some((key.to_owned(), value.into_owned())),
-                    Err(_) => "a value is percent-encoded UTF-8",
+        let mut pairs = Vec::new();
+        for member in members(&value) {
+            match pair(member) {
+                Ok(pair) => pairs.push(pair),
+                Err(rule) => {
+                    self.warn(name, ConfigProblem::Malformed { value: member.to_owned(), rule });
                 }
             }
-            _ => "a member is key=value",
+        }
+        pairs
+    }
+
+    /// The same where values may be secret: no warning repeats one.
+    #[cfg(feature = "_network")]
+    pub(super) fn secret_pairs(&mut self, name: &str) -> Vec<(String, String)> {
+        let Some(value) = self.text(name) else {
+            return Vec::new();
         };
-        self.warn(name, ConfigProblem::Malformed { value: member.to_owned(), rule: problem });
-        None
+        let mut pairs = Vec::new();
+        for member in members(&value) {
+            match pair(member) {
+                Ok(pair) => pairs.push(pair),
+                Err(rule) => self.warn(name, ConfigProblem::Secret { rule }),
+            }
+        }
+        pairs
     }
 
     fn choice_of<T: Choice>(&mut self, name: &str, word: &str) -> Option<T> {
@@ -164,6 +172,23 @@ impl<'a> Environment<'a> {
         self.warn(name, ConfigProblem::OutOfRange { value, used: used.to_string() });
         used
     }
+}
+
+/// What stands between the commas.
+fn members(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(str::trim).filter(|member| !member.is_empty())
+}
+
+/// A member of a list, or the rule that it breaks.
+fn pair(member: &str) -> Result<(String, String), &'static str> {
+    let (key, value) = member.split_once('=').ok_or("a member is key=value")?;
+    let (key, value) = (key.trim(), value.trim());
+    if key.is_empty() {
+        return Err("a member is key=value");
+    }
+    let value = percent_decode_str(value).decode_utf8();
+    let value = value.map_err(|_| "a value is percent-encoded UTF-8")?;
+    Ok((key.to_owned(), value.into_owned()))
 }
 
 /// `1048576`, `1024KiB`, `1 MiB`, `1GiB`; any case.

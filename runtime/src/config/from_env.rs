@@ -5,6 +5,7 @@ use stagetrace_wire::id::RunId;
 
 use super::choice::{Choice, LogLevel};
 use super::environment::Environment;
+use super::otlp::{self, Exporter};
 use super::warning::ConfigProblem;
 use super::{MAX_LEVEL, MAX_MEMORY, MIN_MEMORY, TraceConfig};
 
@@ -17,6 +18,7 @@ pub(super) fn apply(config: &mut TraceConfig, env: &mut Environment<'_>) {
     sampling(config, env);
     batching(config, env);
     propagators(env);
+    config.otlp = otlp::apply(env);
     exporters(env);
     for (name, instead) in NOT_SUPPORTED {
         if env.is_set(name) {
@@ -142,25 +144,9 @@ fn propagators(env: &mut Environment<'_>) {
     }
 }
 
-/// The values of `OTEL_*_EXPORTER`. This build sends nothing over the network.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Exporter {
-    None,
-    Otlp,
-    Console,
-}
-
-impl Choice for Exporter {
-    const WORDS: &'static [(&'static str, Self)] =
-        &[("none", Self::None), ("otlp", Self::Otlp), ("console", Self::Console)];
-}
-
 fn exporters(env: &mut Environment<'_>) {
-    for (name, instead) in [
-        ("OTEL_TRACES_EXPORTER", LOCAL_FILES_ONLY),
-        ("OTEL_METRICS_EXPORTER", NO_METRICS),
-        ("OTEL_LOGS_EXPORTER", NO_LOGS),
-    ] {
+    for (name, instead) in [("OTEL_METRICS_EXPORTER", NO_METRICS), ("OTEL_LOGS_EXPORTER", NO_LOGS)]
+    {
         let found = env.choices::<Exporter>(name).unwrap_or_default();
         if found.iter().any(|exporter| *exporter != Exporter::None) {
             env.warn(name, ConfigProblem::NotSupported { instead });
@@ -168,48 +154,28 @@ fn exporters(env: &mut Environment<'_>) {
     }
 }
 
-const LOCAL_FILES_ONLY: &str =
-    "it has no OTLP or console exporter of its own, the local files are written";
 const NO_METRICS: &str = "it exports no metrics";
 const NO_LOGS: &str = "it exports no logs";
 const NO_FILE: &str = "the other variables hold";
 
 /// Known variables that change nothing in this build, and what holds instead.
 const NOT_SUPPORTED: &[(&str, &str)] = &[
-    ("OTEL_EXPORTER_OTLP_ENDPOINT", LOCAL_FILES_ONLY),
-    ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", LOCAL_FILES_ONLY),
     ("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", NO_METRICS),
     ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", NO_LOGS),
-    ("OTEL_EXPORTER_OTLP_PROTOCOL", LOCAL_FILES_ONLY),
-    ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", LOCAL_FILES_ONLY),
     ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", NO_METRICS),
     ("OTEL_EXPORTER_OTLP_LOGS_PROTOCOL", NO_LOGS),
-    ("OTEL_EXPORTER_OTLP_HEADERS", LOCAL_FILES_ONLY),
-    ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", LOCAL_FILES_ONLY),
     ("OTEL_EXPORTER_OTLP_METRICS_HEADERS", NO_METRICS),
     ("OTEL_EXPORTER_OTLP_LOGS_HEADERS", NO_LOGS),
-    ("OTEL_EXPORTER_OTLP_COMPRESSION", LOCAL_FILES_ONLY),
-    ("OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", LOCAL_FILES_ONLY),
     ("OTEL_EXPORTER_OTLP_METRICS_COMPRESSION", NO_METRICS),
     ("OTEL_EXPORTER_OTLP_LOGS_COMPRESSION", NO_LOGS),
-    ("OTEL_EXPORTER_OTLP_TIMEOUT", LOCAL_FILES_ONLY),
-    ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", LOCAL_FILES_ONLY),
     ("OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", NO_METRICS),
     ("OTEL_EXPORTER_OTLP_LOGS_TIMEOUT", NO_LOGS),
-    ("OTEL_EXPORTER_OTLP_INSECURE", LOCAL_FILES_ONLY),
-    ("OTEL_EXPORTER_OTLP_TRACES_INSECURE", LOCAL_FILES_ONLY),
     ("OTEL_EXPORTER_OTLP_METRICS_INSECURE", NO_METRICS),
     ("OTEL_EXPORTER_OTLP_LOGS_INSECURE", NO_LOGS),
-    ("OTEL_EXPORTER_OTLP_CERTIFICATE", LOCAL_FILES_ONLY),
-    ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", LOCAL_FILES_ONLY),
     ("OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE", NO_METRICS),
     ("OTEL_EXPORTER_OTLP_LOGS_CERTIFICATE", NO_LOGS),
-    ("OTEL_EXPORTER_OTLP_CLIENT_KEY", LOCAL_FILES_ONLY),
-    ("OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY", LOCAL_FILES_ONLY),
     ("OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY", NO_METRICS),
     ("OTEL_EXPORTER_OTLP_LOGS_CLIENT_KEY", NO_LOGS),
-    ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", LOCAL_FILES_ONLY),
-    ("OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE", LOCAL_FILES_ONLY),
     ("OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE", NO_METRICS),
     ("OTEL_EXPORTER_OTLP_LOGS_CLIENT_CERTIFICATE", NO_LOGS),
     ("OTEL_METRIC_EXPORT_INTERVAL", NO_METRICS),

@@ -8,6 +8,8 @@ use stagetrace_wire::id::RunId;
 use stagetrace_wire::span::Value;
 
 use super::choice::word_of;
+#[cfg(feature = "_network")]
+use super::otlp::Target;
 use super::resource::Process;
 use super::{Batching, ConfigWarning, LogLevel, Mapping, Sampler, SpanLimits, TailSampling};
 use super::{MAX_LEVEL, MAX_MEMORY, MIN_MEMORY, TraceConfig};
@@ -40,6 +42,9 @@ pub(crate) struct Settings {
     pub(crate) shutdown_timeout: Duration,
     pub(crate) log_level: LogLevel,
     pub(crate) warnings: Vec<ConfigWarning>,
+    /// Where spans are sent over the network.
+    #[cfg(feature = "_network")]
+    pub(crate) target: Option<Target>,
 }
 
 impl TraceConfig {
@@ -65,6 +70,10 @@ impl TraceConfig {
             Some(text) => Some(text.parse().map_err(|error| InitError::RunId(text, error))?),
             None => None,
         };
+        #[cfg(feature = "_network")]
+        let (target, warnings) = Target::of(&self.otlp, self.warnings)?;
+        #[cfg(not(feature = "_network"))]
+        let warnings = self.otlp.none_is_asked_for().map(|()| self.warnings)?;
         Ok(Settings {
             enabled: self.enabled,
             // Fails only where the working directory is lost; then the relative path is no worse.
@@ -84,7 +93,9 @@ impl TraceConfig {
             batching: self.batching.fitted(),
             shutdown_timeout: self.shutdown_timeout,
             log_level: self.log_level,
-            warnings: self.warnings,
+            warnings,
+            #[cfg(feature = "_network")]
+            target,
         })
     }
 }

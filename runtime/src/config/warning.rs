@@ -1,5 +1,6 @@
 //! What the environment got wrong, as values: parsing collects them, the recorder shows them once.
 
+use super::otlp::OtlpError;
 use std::fmt;
 
 /// Longest part of a value that a warning repeats, in characters.
@@ -53,6 +54,16 @@ pub enum ConfigProblem {
         /// The rule, as in `a member is key=value`.
         rule: &'static str,
     },
+    /// A member of what may hold secrets, so that nothing of it is repeated: it breaks the rule of its variable, and so
+    /// is ignored.
+    Secret {
+        /// The rule, or what is against it.
+        rule: &'static str,
+    },
+    /// With this nothing can be sent; the local files are written.
+    NotSent(OtlpError),
+    /// Cannot be done, and so what is sent is not compressed.
+    Uncompressed(OtlpError),
     /// Not UTF-8, and so ignored.
     NotUnicode,
     /// Understood, but not supported by this build; the text says what holds instead.
@@ -83,6 +94,11 @@ impl fmt::Display for ConfigWarning {
             ConfigProblem::Malformed { value, rule } => {
                 write!(f, "{name}: {}: {rule}: ignored", Shown(value))
             }
+            ConfigProblem::Secret { rule } => write!(f, "{name}: a member {rule}: ignored"),
+            ConfigProblem::NotSent(error) => {
+                write!(f, "{name}: {error}: nothing is sent, the local files are written")
+            }
+            ConfigProblem::Uncompressed(error) => write!(f, "{name}: {error}: sent as it is"),
             ConfigProblem::NotUnicode => write!(f, "{name} is not UTF-8: ignored"),
             ConfigProblem::NotSupported { instead } => {
                 write!(f, "{name} has no effect in this build: {instead}")

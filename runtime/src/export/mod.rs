@@ -3,6 +3,8 @@
 mod encoding;
 mod exporter;
 mod jsonl;
+#[cfg(feature = "_network")]
+mod network;
 mod otlp;
 mod sites;
 #[cfg(feature = "otel")]
@@ -11,5 +13,7 @@ mod supervised;
 
 pub use exporter::Exporter;
 pub(crate) use jsonl::JsonLines;
+#[cfg(feature = "_network")]
+pub(crate) use network::over_network;
 #[cfg(feature = "otel")]
 pub(crate) use span_data::through;

@@ -24,7 +24,7 @@ pub(super) fn sending<E: fmt::Display>(
     Box::new(move |resource, scope, batching| {
         let head = Arc::new(ResourceHead::new(resource, scope));
         let outlet = Sender { head: Arc::clone(&head), send };
-        let encoder = Encoder { head, sites: Sites::new() };
+        let encoder = Encoder::new(head);
         Box::new(Supervised::on_own_thread(name, encoder, batching, outlet))
     })
 }
@@ -57,12 +57,18 @@ impl<E: fmt::Display, S: FnMut(&[u8]) -> Result<(), E> + Send> Outlet<Request> f
 
 /// Writes spans into requests.
 #[derive(Debug)]
-struct Encoder {
+pub(super) struct Encoder {
     head: Arc<ResourceHead>,
     sites: Sites<SiteHeads>,
 }
 
 site_heads!();
+
+impl Encoder {
+    pub(super) fn new(head: Arc<ResourceHead>) -> Encoder {
+        Encoder { head, sites: Sites::new() }
+    }
+}
 
 impl Encode for Encoder {
     type Batch = Request;

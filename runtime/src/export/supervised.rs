@@ -19,17 +19,19 @@ use crate::error::SinkError;
 use crate::stats::SinkStatus;
 pub(super) use failure::Failure;
 use filling::Filling;
-#[cfg(not(feature = "otel"))]
-use queue::Queue;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "otel")]
-pub(super) use {courier::run, failure::Cause, queue::Queue};
+pub(super) use courier::run;
+pub(super) use courier::start;
+#[cfg(any(feature = "otel", feature = "_network"))]
+pub(super) use failure::Cause;
+pub(super) use queue::Queue;
 
 /// Bytes after which a batch is let go, so that what is sent stays below the 4 MiB that receivers accept by default.
 const BATCH_BYTES: usize = 2 << 20;
-/// Bytes that wait for an exporter at most.
+/// Bytes that wait for an exporter at most, and so those of the largest span.
 const QUEUE_BYTES: usize = 16 << 20;
 
 /// Spans that are sent together.
@@ -66,6 +68,11 @@ pub(super) trait Outlet<B> {
 
     /// Lets a batch go, within this time if it can be cancelled.
     fn export(&mut self, batch: &mut B, within: Duration) -> Result<(), Failure>;
+
+    /// What was lost of the last batch though the rest of it left: spans, and to what.
+    fn losses(&mut self) -> Vec<(u64, Failure)> {
+        Vec::new()
+    }
 
     /// Lets go of what it keeps itself.
     fn flush(&mut self) -> Result<(), Failure> {
@@ -116,7 +123,7 @@ impl<E: Encode> Supervised<E> {
         outlet: impl Outlet<E::Batch> + Send + 'static,
     ) -> Supervised<E> {
         Supervised::new(name, encoder, batching, |queue| {
-            courier::start(Box::new(|| Ok(Box::new(outlet))), queue)
+            start(Box::new(|| Ok(Box::new(outlet))), queue)
         })
     }
 

@@ -230,6 +230,27 @@ impl Request {
         &self.bytes[start..]
     }
 
+    /// Keeps the first `at` spans, and gives a request with the others.
+    pub fn split_off(&mut self, at: usize) -> Request {
+        let at = at.min(self.spans);
+        let mut cut = self.room;
+        for _ in 0..at {
+            cut += field::len_of_message(&self.bytes[cut..self.end]);
+        }
+        let mut bytes = vec![0; self.room];
+        bytes.extend_from_slice(&self.bytes[cut..self.end]);
+        let rest = Request {
+            end: bytes.len(),
+            bytes,
+            room: self.room,
+            spans: self.spans - at,
+            width: self.width,
+        };
+        self.bytes.truncate(cut);
+        (self.end, self.spans) = (cut, at);
+        rest
+    }
+
     /// Forgets the spans and keeps the memory, up to so many bytes of it.
     pub fn clear(&mut self, keep: usize) {
         self.bytes.clear();

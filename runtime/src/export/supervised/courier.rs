@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Instant;
 
 /// Starts a thread for an exporter. It ends when the queue is flushed for the last time.
-pub(super) fn start<B: Batch>(build: Build<B>, queue: &Arc<Queue<B>>) -> io::Result<()> {
+pub(in super::super) fn start<B: Batch>(build: Build<B>, queue: &Arc<Queue<B>>) -> io::Result<()> {
     let queue = Arc::clone(queue);
     let thread = thread::Builder::new().name("stagetrace-out".into());
     let work = move || {
@@ -37,11 +37,14 @@ pub(in super::super) fn run<B: Batch>(build: Build<B>, queue: &Arc<Queue<B>>) {
     loop {
         match queue.next() {
             Task::Export(mut batch) => {
-                let result = contained(|| outlet.export(&mut batch, timeout));
+                let result = contained(|| {
+                    outlet.export(&mut batch, timeout)?;
+                    Ok(outlet.losses())
+                });
                 batch.clear();
                 queue.done(result, Some(batch));
             }
-            Task::Flush => queue.done(contained(|| outlet.flush()), None),
+            Task::Flush => queue.done(contained(|| outlet.flush()).map(|()| Vec::new()), None),
             Task::Close(deadline) => {
                 let closed = contained(|| {
                     let flushed = outlet.flush();
@@ -50,7 +53,7 @@ pub(in super::super) fn run<B: Batch>(build: Build<B>, queue: &Arc<Queue<B>>) {
                     drop(outlet);
                     flushed.and(closed)
                 });
-                queue.done(closed, None);
+                queue.done(closed.map(|()| Vec::new()), None);
                 return queue.close(None);
             }
         }

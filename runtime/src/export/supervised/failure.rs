@@ -17,6 +17,9 @@ pub(in super::super) enum Cause {
     Hanging,
     Panic,
     Refused,
+    Rejected,
+    Unavailable,
+    TooLarge,
     Closed,
 }
 
@@ -38,12 +41,15 @@ impl Failure {
 
 impl Cause {
     /// Every cause.
-    pub(super) const ALL: [Cause; 6] = [
+    pub(super) const ALL: [Cause; 9] = [
         Cause::QueueFull,
         Cause::Timeout,
         Cause::Hanging,
         Cause::Panic,
         Cause::Refused,
+        Cause::Rejected,
+        Cause::Unavailable,
+        Cause::TooLarge,
         Cause::Closed,
     ];
 
@@ -55,6 +61,9 @@ impl Cause {
             Cause::Hanging => "exporter_hangs",
             Cause::Panic => "panic",
             Cause::Refused => "export_failed",
+            Cause::Rejected => "rejected",
+            Cause::Unavailable => "unavailable",
+            Cause::TooLarge => "too_large",
             Cause::Closed => "already_shutdown",
         }
     }
@@ -67,6 +76,9 @@ impl Cause {
             Cause::Hanging => "it hangs",
             Cause::Panic => "it panicked",
             Cause::Refused => "it failed",
+            Cause::Rejected => "the server rejects it",
+            Cause::Unavailable => "the server cannot take it now",
+            Cause::TooLarge => "a span is too large",
             Cause::Closed => "it is shut down",
         }
     }

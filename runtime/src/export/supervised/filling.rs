@@ -1,6 +1,6 @@
 //! The batch at hand: what may still come to it.
 
-use super::{BATCH_BYTES, Batch};
+use super::{BATCH_BYTES, Batch, QUEUE_BYTES};
 use std::time::Instant;
 
 /// A batch that the collector fills. It is out of the queue meanwhile.
@@ -18,6 +18,8 @@ pub(super) struct Filling<B> {
     pub(super) closed: bool,
     /// Spans that found no room.
     pub(super) refused: u64,
+    /// Spans that never find room.
+    pub(super) too_large: u64,
 }
 
 impl<B> Filling<B> {
@@ -26,7 +28,7 @@ impl<B> Filling<B> {
     where
         B: Batch,
     {
-        self.batch.spans() as u64 + self.refused
+        self.batch.spans() as u64 + self.refused + self.too_large
     }
 
     /// Whether there is room for spans of so many bytes in all, and they are not too much for one batch.
@@ -38,14 +40,16 @@ impl<B> Filling<B> {
         self.batch.spans() + spans <= self.most.0 && bytes <= self.most.1.min(BATCH_BYTES)
     }
 
-    /// Whether there is room for a span of so many bytes; if not, it counts as refused.
+    /// Whether there is room for a span of so many bytes; if not, it counts as lost.
     pub(super) fn admits(&mut self, bytes: usize) -> bool
     where
         B: Batch,
     {
         let (spans, room) = self.most;
+        let fits_anywhere = bytes <= QUEUE_BYTES;
         let admits = self.batch.spans() < spans && self.batch.bytes() + bytes <= room;
-        self.refused += u64::from(!admits);
+        self.too_large += u64::from(!fits_anywhere);
+        self.refused += u64::from(fits_anywhere && !admits);
         admits
     }
 }

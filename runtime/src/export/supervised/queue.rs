@@ -106,8 +106,8 @@ impl<B: Batch> Queue<B> {
         }
     }
 
-    /// Says what became of the task; gives back its batch, empty.
-    pub(super) fn done(&self, result: Result<(), Failure>, batch: Option<B>) {
+    /// Says what became of the task, and what was lost though it succeeded; gives back its batch, empty.
+    pub(super) fn done(&self, result: Result<Vec<(u64, Failure)>, Failure>, batch: Option<B>) {
         self.with(|state| state.done(result, batch));
     }
 

@@ -10,20 +10,22 @@ pub(in super::super) fn for_this_thread() {
     std::mem::forget(opentelemetry::Context::enter_telemetry_suppressed_scope());
 }
 
+#[cfg(any(feature = "otel", feature = "_network"))]
+pub(in super::super) use of_subscribers::muted;
 #[cfg(feature = "otel")]
-pub(in super::super) use of_subscribers::{mute, muted, unmute};
+pub(in super::super) use of_subscribers::{mute, unmute};
 
-/// Without OpenTelemetry nothing is known of subscribers.
-#[cfg(not(feature = "otel"))]
+/// Where nobody sends, nothing is known of subscribers.
+#[cfg(not(any(feature = "otel", feature = "_network")))]
 pub(in super::super) fn muted() -> impl Sized {}
 
-#[cfg(feature = "otel")]
+#[cfg(any(feature = "otel", feature = "_network"))]
 mod of_subscribers {
-    use std::cell::RefCell;
     use tracing_core::dispatcher::{DefaultGuard, Dispatch, set_default};
 
+    #[cfg(feature = "otel")]
     thread_local! {
-        static MUTED: RefCell<Option<Muted>> = const { RefCell::new(None) };
+        static MUTED: std::cell::RefCell<Option<Muted>> = const { std::cell::RefCell::new(None) };
     }
 
     /// While it lives, what this thread reports through `tracing` does not reach the application's subscriber.
@@ -38,6 +40,7 @@ mod of_subscribers {
     }
 
     /// The same for a thread that is told when it runs and when it rests.
+    #[cfg(feature = "otel")]
     pub(crate) fn mute() {
         MUTED.with_borrow_mut(|muted| {
             muted.get_or_insert_with(self::muted);
@@ -45,6 +48,7 @@ mod of_subscribers {
     }
 
     /// Undoes [`mute`].
+    #[cfg(feature = "otel")]
     pub(crate) fn unmute() {
         MUTED.set(None);
     }

@@ -144,15 +144,15 @@ impl<B: Batch> State<B> {
             false => (spans.saturating_sub(self.spans), QUEUE_BYTES.saturating_sub(self.bytes)),
         };
         let before = batch.spans();
-        Filling { batch, since, first, before, most, closed: false, refused: 0 }
+        Filling { batch, since, first, before, most, closed: false, refused: 0, too_large: 0 }
     }
 
     /// Takes a batch that was filled. Whether the exporter's thread should look.
     pub(super) fn put(&mut self, filling: Filling<B>, now: Instant) -> bool {
-        let Filling { mut batch, since, first, before, closed, refused, .. } = filling;
+        let Filling { mut batch, since, first, before, closed, refused, too_large, .. } = filling;
         let was_known = self.out.take().is_some() || !self.waiting.is_empty();
         let spans = batch.spans();
-        self.taken += (spans - before) as u64 + refused;
+        self.taken += (spans - before) as u64 + refused + too_large;
         let (cause, lost) = match (self.closed, self.hangs) {
             (true, _) => (Cause::Closed, refused + spans as u64),
             (_, true) => (Cause::Hanging, refused + spans as u64),
@@ -162,6 +162,9 @@ impl<B: Batch> State<B> {
             // That it hangs or ended is known better than each span lost to it can say.
             let known = if cause == Cause::QueueFull { None } else { self.failing.take() };
             self.lose(cause, lost, known.as_deref().unwrap_or(cause.problem()));
+        }
+        if too_large > 0 {
+            self.lose(Cause::TooLarge, too_large, Cause::TooLarge.problem());
         }
         if cause != Cause::QueueFull || spans == 0 {
             batch.clear();
@@ -251,18 +254,24 @@ impl<B: Batch> State<B> {
         }
     }
 
-    /// Says what became of the task; gives back its batch, empty.
-    pub(super) fn done(&mut self, result: Result<(), Failure>, batch: Option<B>) {
+    /// Says what became of the task, and what was lost though it succeeded; gives back its batch, empty.
+    pub(super) fn done(&mut self, result: Result<Vec<(u64, Failure)>, Failure>, batch: Option<B>) {
         if let Some(batch) = batch {
             self.keep(batch);
         }
         let Some(call) = self.call.take() else { return };
         let was_given_up = mem::take(&mut self.hangs);
         match result {
-            Ok(()) if was_given_up => {}
-            Ok(()) => {
-                self.exported += call.spans;
-                if call.spans > 0 {
+            Ok(_) if was_given_up => {}
+            Ok(losses) => {
+                let mut left = call.spans;
+                for (spans, Failure { cause, problem }) in losses {
+                    let lost = spans.min(left);
+                    left -= lost;
+                    self.lose(cause, lost, &format!("`{}`: {problem}", call.name));
+                }
+                self.exported += left;
+                if left > 0 && left == call.spans {
                     self.failing = None;
                 }
             }

@@ -92,6 +92,20 @@ impl sealed::Key for &str {
     }
 }
 
+/// Bytes of the field with a length that stands at the beginning, tag and length included.
+pub(super) fn len_of_message(bytes: &[u8]) -> usize {
+    let mut len = 0;
+    let mut at = 1;
+    loop {
+        let byte = bytes[at];
+        len |= usize::from(byte & 0x7f) << (7 * (at - 1));
+        at += 1;
+        if byte < 0x80 {
+            return at + len;
+        }
+    }
+}
+
 /// Bytes of a `KeyValue`, for a value of so many bytes.
 pub(super) fn attribute_len(key: impl AttributeKey, value: usize) -> usize {
     key.encoded_len() + 1 + varint_len(value as u64) + value

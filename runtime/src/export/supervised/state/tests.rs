@@ -55,7 +55,7 @@ fn put_spans(state: &mut State<Spans>, spans: &[usize], now: Instant) -> bool {
 
 /// The task is done.
 fn done(state: &mut State<Spans>) {
-    state.done(Ok(()), None);
+    state.done(Ok(Vec::new()), None);
 }
 
 fn batch(task: Result<Task<Spans>, Option<Duration>>) -> usize {
@@ -314,7 +314,7 @@ fn an_empty_batch_serves_again() {
     spans.reserve_exact(77);
     let (memory, capacity) = (spans.as_ptr(), spans.capacity());
     spans.clear();
-    state.done(Ok(()), Some(Spans(spans)));
+    state.done(Ok(Vec::new()), Some(Spans(spans)));
     let again = state.fill(now).batch.0;
     assert_eq!((again.as_ptr(), again.capacity()), (memory, capacity));
 }

@@ -1,0 +1,433 @@
+//! What is said about sending: by variables, by the program, in which order, and what is wrong with it.
+
+use super::*;
+use crate::config::TraceConfig;
+#[cfg(feature = "otlp-http")]
+use crate::config::{ConfigProblem, Settings};
+use crate::error::InitError;
+
+fn refusal(otlp: Otlp) -> OtlpError {
+    match TraceConfig::new().otlp(otlp).settings() {
+        Err(InitError::Otlp(error)) => error,
+        other => panic!("it is not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn nothing_secret_is_shown() {
+    let otlp = Otlp::http("https://user:s3cret@host/?key=s3cret")
+        .traces_endpoint("https://s3cret")
+        .header("authorization", "Bearer s3cret");
+    let config = TraceConfig::new().otlp(otlp);
+    let text = format!("{config:?}");
+    assert!(text.contains("authorization") && !text.contains("s3cret"), "{text}");
+}
+
+#[cfg(not(feature = "_network"))]
+mod without_network {
+    use super::*;
+
+    #[test]
+    fn the_program_is_told_which_feature_it_lacks() {
+        for (otlp, feature) in [
+            (Otlp::grpc("http://localhost"), "otlp-grpc"),
+            (Otlp::http("http://localhost"), "otlp-http"),
+            (Otlp::http_json("http://localhost"), "otlp-http"),
+        ] {
+            let text = refusal(otlp).to_string();
+            assert!(text.contains(&format!("needs the feature `{feature}`")), "{text}");
+        }
+        let unused = Otlp::new().header("a", "b").protocol(Protocol::Grpc);
+        assert!(TraceConfig::new().otlp(unused).settings().is_ok(), "nothing is to be sent");
+        assert!(TraceConfig::new().otlp(Otlp::off()).settings().is_ok());
+    }
+
+    #[test]
+    fn the_environment_warns_and_names_the_features() {
+        for (name, value) in [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:s3cret@localhost"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "key=s3cret"),
+            ("OTEL_TRACES_EXPORTER", "otlp"),
+        ] {
+            let config = TraceConfig::from_lookup(|other| (other == name).then_some(value));
+            let settings = config.and_then(TraceConfig::settings).expect("never fails");
+            let [warning] = settings.warnings.as_slice() else { panic!("{:?}", settings.warnings) };
+            let text = warning.to_string();
+            assert!(
+                text.starts_with(name) && text.contains("`otlp-grpc` or `otlp-http`"),
+                "{text}"
+            );
+            assert!(!text.contains("s3cret"), "{text}");
+        }
+    }
+}
+
+#[cfg(all(feature = "otlp-grpc", feature = "otlp-http"))]
+mod with_network {
+    use super::*;
+    use crate::config::Target;
+
+    const ENDPOINT: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1");
+
+    fn config(variables: &[(&str, &str)]) -> TraceConfig {
+        let value = |name: &str| {
+            let found = variables.iter().rev().find(|(other, _)| *other == name);
+            found.map(|(_, value)| *value)
+        };
+        TraceConfig::from_lookup(value).expect("the environment never fails")
+    }
+
+    fn settings(variables: &[(&str, &str)]) -> Settings {
+        config(variables).settings().expect("the environment is no mistake of the program's")
+    }
+
+    /// Where spans go to with these variables, which are all right.
+    fn target(variables: &[(&str, &str)]) -> Option<Target> {
+        let settings = settings(variables);
+        assert_eq!(settings.warnings, [], "{variables:?}");
+        settings.target
+    }
+
+    /// The same with an endpoint besides.
+    fn with_endpoint(variables: &[(&str, &str)]) -> Target {
+        let mut all = vec![ENDPOINT];
+        all.extend(variables);
+        target(&all).expect("an endpoint switches it on")
+    }
+
+    fn uri(variables: &[(&str, &str)]) -> String {
+        target(variables).expect("it is switched on").endpoint.uri().to_string()
+    }
+
+    fn of_program(config: TraceConfig) -> Target {
+        let settings = config.settings().expect("the program makes no mistake");
+        assert_eq!(settings.warnings, []);
+        settings.target.expect("it is switched on")
+    }
+
+    fn headers(target: &Target) -> Vec<(&str, &str)> {
+        let headers = target.headers.iter();
+        let text = |value: &http::HeaderValue| value.is_sensitive().then_some(());
+        assert!(target.headers.values().all(|value| text(value).is_some()), "they are secret");
+        headers.map(|(name, value)| (name.as_str(), value.to_str().expect("plain text"))).collect()
+    }
+
+    #[test]
+    fn one_switch_is_enough_to_send_and_one_to_send_nothing() {
+        let exporter = |value: &'static str| ("OTEL_TRACES_EXPORTER", value);
+        let signal = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t:1");
+        for (variables, is_on) in [
+            (vec![], false),
+            (vec![ENDPOINT], true),
+            (vec![signal], true),
+            (vec![exporter("otlp")], true),
+            (vec![exporter("OTLP")], true),
+            (vec![exporter("none")], false),
+            (vec![exporter("none"), ENDPOINT], false),
+            (vec![exporter("none"), signal, ENDPOINT], false),
+            (vec![exporter("otlp"), ENDPOINT], true),
+            (vec![exporter(" "), ENDPOINT], true),
+            // These say how, and not that.
+            (vec![("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")], false),
+            (
+                vec![("OTEL_EXPORTER_OTLP_HEADERS", "a=b"), ("OTEL_EXPORTER_OTLP_TIMEOUT", "1")],
+                false,
+            ),
+        ] {
+            assert_eq!(target(&variables).is_some(), is_on, "{variables:?}");
+        }
+        assert!(!settings(&[("OTEL_SDK_DISABLED", "true"), ENDPOINT]).enabled);
+        // The program beats both.
+        let none = config(&[exporter("none")]);
+        assert!(
+            of_program(none.otlp(Otlp::grpc("http://p:1"))).endpoint.to_string().contains("p:1")
+        );
+        let settings = config(&[ENDPOINT, exporter("otlp")]).otlp(Otlp::off()).settings();
+        assert_eq!(settings.expect("it is no mistake").target, None);
+    }
+
+    #[test]
+    fn an_exporter_that_is_not_built_warns_and_the_other_sends() {
+        let settings = settings(&[("OTEL_TRACES_EXPORTER", "console,otlp")]);
+        assert!(settings.target.is_some());
+        let [warning] = settings.warnings.as_slice() else { panic!("{:?}", settings.warnings) };
+        assert!(matches!(warning.problem, ConfigProblem::NotSupported { .. }), "{warning}");
+    }
+
+    #[test]
+    fn each_setting_has_its_default() {
+        let target = target(&[("OTEL_TRACES_EXPORTER", "otlp")]).expect("it is switched on");
+        assert_eq!(target.endpoint.uri(), "http://localhost:4318/v1/traces");
+        assert_eq!(target.protocol, Protocol::HttpProtobuf);
+        assert_eq!(target.compression, Compression::None);
+        assert_eq!(target.timeout, Some(Duration::from_secs(10)));
+        assert!(target.headers.is_empty());
+        assert_eq!((target.files.certificate, target.files.identity), (None, None));
+
+        let grpc = ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc");
+        let target = self::target(&[("OTEL_TRACES_EXPORTER", "otlp"), grpc]);
+        assert_eq!(target.expect("it is switched on").endpoint.uri(), "http://localhost:4317/");
+    }
+
+    /// A variable without its prefix, two values, and what its setting is with each.
+    type Row = (&'static str, [&'static str; 2], [String; 2], fn(&Target) -> String);
+
+    fn rows() -> Vec<Row> {
+        let expected = |one: &str, two: &str| [one.to_owned(), two.to_owned()];
+        vec![
+            ("PROTOCOL", ["grpc", "HTTP/JSON"], expected("Grpc", "HttpJson"), |target| {
+                format!("{:?}", target.protocol)
+            }),
+            ("HEADERS", ["a=1", "b=2"], expected("a: 1", "b: 2"), |target| {
+                let headers = headers(target);
+                headers.iter().map(|(name, value)| format!("{name}: {value}")).collect()
+            }),
+            ("TIMEOUT", ["7", "8"], expected("Some(7ms)", "Some(8ms)"), |target| {
+                format!("{:?}", target.timeout)
+            }),
+            ("CERTIFICATE", ["/a", "/b"], expected("/a", "/b"), |target| {
+                let file = target.files.certificate.as_ref();
+                file.map(|file| file.value.display().to_string()).unwrap_or_default()
+            }),
+            #[cfg(all(feature = "gzip", feature = "zstd"))]
+            ("COMPRESSION", ["gzip", "Zstd"], expected("Gzip", "Zstd"), |target| {
+                format!("{:?}", target.compression)
+            }),
+        ]
+    }
+
+    #[test]
+    fn the_signal_beats_the_general_beats_the_default() {
+        for (name, [one, two], [with_one, with_two], setting) in rows() {
+            let general = format!("OTEL_EXPORTER_OTLP_{name}");
+            let signal = format!("OTEL_EXPORTER_OTLP_TRACES_{name}");
+            let of = |variables: &[(&str, &str)]| setting(&with_endpoint(variables));
+            assert!(![&with_one, &with_two].contains(&&of(&[])), "{name}");
+            assert_eq!(of(&[(&general, one)]), with_one, "{name}");
+            assert_eq!(of(&[(&signal, two)]), with_two, "{name}");
+            assert_eq!(of(&[(&general, one), (&signal, two)]), with_two, "{name}");
+            assert_eq!(of(&[(&general, one), (&signal, " ")]), with_one, "{name}: empty is unset");
+        }
+    }
+
+    #[test]
+    fn the_program_beats_every_variable() {
+        let config = config(&[
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://general:1"),
+            ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://signal:1"),
+            ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "grpc"),
+            ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "a=signal,b=signal"),
+            ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "7"),
+            ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "/signal"),
+        ]);
+        let untouched = of_program(config.clone().otlp(Otlp::new()));
+        assert_eq!(untouched, of_program(config.clone()), "nothing said, nothing changed");
+
+        let target = of_program(
+            config.clone().otlp(Otlp::http_json("http://program:1").header("A", "program")),
+        );
+        assert_eq!(target.endpoint.uri(), "http://program:1/v1/traces", "also that of the signal");
+        assert_eq!(target.protocol, Protocol::HttpJson);
+        assert_eq!(headers(&target), [("b", "signal"), ("a", "program")]);
+        assert_eq!(target.timeout, Some(Duration::from_millis(7)));
+
+        let otlp = Otlp::new()
+            .protocol(Protocol::HttpProtobuf)
+            .timeout(Duration::from_secs(3))
+            .certificate("/program")
+            .client_certificate("/certificate", "/key");
+        let target = of_program(config.otlp(otlp));
+        assert_eq!(target.endpoint.uri(), "http://signal:1/");
+        assert_eq!(
+            (target.protocol, target.timeout),
+            (Protocol::HttpProtobuf, Some(Duration::from_secs(3)))
+        );
+        let file = |given: Given<PathBuf>| given.value.display().to_string();
+        assert_eq!(target.files.certificate.map(file).as_deref(), Some("/program"));
+        let identity =
+            target.files.identity.map(|(certificate, key)| (file(certificate), file(key)));
+        assert_eq!(identity, Some(("/certificate".to_owned(), "/key".to_owned())));
+    }
+
+    #[test]
+    fn what_the_program_says_later_beats_what_it_said_before() {
+        let config = TraceConfig::new()
+            .otlp(Otlp::http("http://first:1").timeout(Duration::ZERO))
+            .otlp(Otlp::new().traces_endpoint("http://second:1/x"));
+        let target = of_program(config);
+        assert_eq!(target.endpoint.uri(), "http://second:1/x");
+        assert_eq!(target.timeout, None, "zero: no limit of its own");
+    }
+
+    #[test]
+    fn the_endpoint_of_the_signal_is_taken_as_it_is() {
+        let general = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318/mycollector/");
+        let signal = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t:4318");
+        assert_eq!(uri(&[general]), "http://c:4318/mycollector/v1/traces");
+        assert_eq!(uri(&[signal]), "http://t:4318/");
+        assert_eq!(uri(&[general, signal]), "http://t:4318/");
+    }
+
+    #[test]
+    fn insecure_counts_for_grpc_without_a_scheme() {
+        let grpc = ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc");
+        let general = |value| ("OTEL_EXPORTER_OTLP_INSECURE", value);
+        let signal = |value| ("OTEL_EXPORTER_OTLP_TRACES_INSECURE", value);
+        let bare = ("OTEL_EXPORTER_OTLP_ENDPOINT", "c:4317");
+        assert_eq!(uri(&[grpc, bare, general("TRUE")]), "http://c:4317/");
+        assert_eq!(uri(&[grpc, bare, general("false"), signal("true")]), "http://c:4317/");
+        #[cfg(feature = "tls")]
+        for more in [general("false"), general("")] {
+            assert_eq!(uri(&[grpc, bare, more]), "https://c:4317/");
+        }
+        #[cfg(feature = "tls")]
+        assert_eq!(
+            uri(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c:1"), general("true")]),
+            "https://c:1/v1/traces"
+        );
+    }
+
+    #[test]
+    fn headers_are_decoded_and_a_wrong_one_costs_only_itself() {
+        let name = "OTEL_EXPORTER_OTLP_HEADERS";
+        let target = with_endpoint(&[(name, " Api-Key = s3%3Dcret%20x ,b=c=d,,api-key=last")]);
+        assert_eq!(headers(&target), [("b", "c=d"), ("api-key", "last")]);
+        for wrong in [
+            "s3cret",
+            "=s3cret",
+            "s3 cret=x",
+            "a=s3cret%0Ax",
+            "a=s3cret%FF",
+            "content-type=s3cret",
+            "Host=s3cret",
+            "grpc-timeout=s3cret",
+        ] {
+            let settings = settings(&[ENDPOINT, (name, &format!("{wrong},ok=1"))]);
+            let [warning] = settings.warnings.as_slice() else {
+                panic!("{wrong}: {:?}", settings.warnings)
+            };
+            let text = warning.to_string();
+            assert!(text.starts_with(name) && !text.contains("s3"), "{text}");
+            assert_eq!(headers(&settings.target.expect("it is switched on")), [("ok", "1")]);
+        }
+        // Those of the signal replace all of the others.
+        let both =
+            with_endpoint(&[(name, "a=1,b=2"), ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "b=3")]);
+        assert_eq!(headers(&both), [("b", "3")]);
+    }
+
+    #[test]
+    fn a_user_in_the_url_becomes_a_header_unless_there_is_one() {
+        let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:pass%40word@c:1");
+        let target = with_endpoint(&[endpoint]);
+        assert_eq!(headers(&target), [("authorization", "Basic dXNlcjpwYXNzQHdvcmQ=")]);
+        let target =
+            with_endpoint(&[endpoint, ("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer x")]);
+        assert_eq!(headers(&target), [("authorization", "Bearer x")]);
+    }
+
+    #[test]
+    fn what_cannot_be_used_warns_and_the_default_holds() {
+        let as_if_unset = with_endpoint(&[]);
+        for (name, value) in [
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "thrift"),
+            ("OTEL_EXPORTER_OTLP_COMPRESSION", "lz4"),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s"),
+            ("OTEL_EXPORTER_OTLP_TIMEOUT", "-1"),
+            ("OTEL_EXPORTER_OTLP_INSECURE", "yes"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "key"),
+            ("OTEL_TRACES_EXPORTER", "zipkin"),
+            ("OTEL_TRACES_EXPORTER", "console"),
+        ] {
+            let settings = settings(&[ENDPOINT, (name, value)]);
+            let [warning] = settings.warnings.as_slice() else {
+                panic!("{name}={value}: {:?}", settings.warnings)
+            };
+            assert_eq!(warning.variable, name);
+            assert_eq!(settings.target.as_ref(), Some(&as_if_unset), "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn an_endpoint_that_is_none_is_the_program_s_mistake_or_a_warning_of_the_environment() {
+        for url in ["c:4318", "http://", "ftp://c", "http://c:x", "http://user:s3cret@"] {
+            for name in ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] {
+                let settings = settings(&[(name, url)]);
+                assert_eq!(settings.target, None, "{url}");
+                let [warning] = settings.warnings.as_slice() else { panic!("{url}: {settings:?}") };
+                let text = warning.to_string();
+                assert!(text.starts_with(&format!("{name}: the endpoint ")), "{text}");
+                assert!(text.ends_with("nothing is sent, the local files are written"), "{text}");
+                assert!(!text.contains("s3cret"), "{text}");
+            }
+            let error = refusal(Otlp::http(url));
+            assert!(matches!(error, OtlpError::Endpoint(_)), "{error}");
+        }
+    }
+
+    #[test]
+    fn other_mistakes_of_the_program_are_errors_too() {
+        let otlp = || Otlp::http("http://c:1");
+        assert!(matches!(refusal(otlp().header("a b", "c")), OtlpError::Header(_)));
+        assert!(matches!(refusal(otlp().header("a", "\n")), OtlpError::Header(_)));
+        assert!(matches!(
+            refusal(otlp().header("Content-Type", "text/html")),
+            OtlpError::Header(_)
+        ));
+    }
+
+    #[test]
+    fn a_certificate_without_its_key_is_half_an_identity() {
+        let half = ("OTEL_EXPORTER_OTLP_CLIENT_KEY", "/key");
+        let settings = settings(&[ENDPOINT, half]);
+        assert_eq!(settings.target, None);
+        assert_eq!(settings.warnings[0].problem, ConfigProblem::NotSent(OtlpError::HalfIdentity));
+        assert_eq!(settings.warnings[0].variable, half.0);
+        let whole =
+            with_endpoint(&[half, ("OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE", "/cert")]);
+        assert!(whole.files.identity.is_some());
+    }
+
+    #[cfg(not(feature = "tls"))]
+    #[test]
+    fn https_is_never_sent_in_clear() {
+        let error = refusal(Otlp::grpc("https://c:1")).to_string();
+        assert!(error.starts_with("an endpoint with https needs the feature `tls`"), "{error}");
+        assert!(matches!(refusal(Otlp::grpc("c:1")), OtlpError::Feature { feature: "tls", .. }));
+        let settings = settings(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c:1")]);
+        assert_eq!((settings.target, settings.warnings.len()), (None, 1));
+    }
+
+    #[cfg(not(feature = "gzip"))]
+    #[test]
+    fn a_compression_that_is_not_built_is_an_error_or_not_done() {
+        let error = refusal(Otlp::http("http://c:1").compression(Compression::Gzip));
+        assert!(matches!(error, OtlpError::Feature { feature: "gzip", .. }), "{error}");
+        let settings = settings(&[ENDPOINT, ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip")]);
+        let text = settings.warnings[0].to_string();
+        assert!(
+            text.contains("needs the feature `gzip`") && text.ends_with("sent as it is"),
+            "{text}"
+        );
+        assert_eq!(settings.target.expect("it is sent").compression, Compression::None);
+    }
+}
+
+#[cfg(all(feature = "otlp-http", not(feature = "otlp-grpc")))]
+#[test]
+fn a_protocol_that_is_not_built_names_its_feature() {
+    let error = refusal(Otlp::grpc("http://c:1")).to_string();
+    assert!(error.contains("needs the feature `otlp-grpc`"), "{error}");
+    let variables = [("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"), ("OTEL_TRACES_EXPORTER", "otlp")];
+    let lookup =
+        |name: &str| variables.iter().find(|(other, _)| *other == name).map(|found| found.1);
+    let settings: Settings =
+        TraceConfig::from_lookup(lookup).and_then(TraceConfig::settings).expect("never fails");
+    assert_eq!(settings.target, None);
+    let warning = &settings.warnings[0];
+    assert_eq!(warning.variable, "OTEL_EXPORTER_OTLP_PROTOCOL");
+    assert!(
+        matches!(warning.problem, ConfigProblem::NotSent(OtlpError::Feature { .. })),
+        "{warning}"
+    );
+}

@@ -1,0 +1,94 @@
+//! OTLP over the network: the direct writer's bytes, sent by libraries that everybody uses.
+//!
+//! The exporter's own thread has a private runtime, which drives the connection while something is sent: no runtime of
+//! the program's is needed, and none is held up. A batch is encoded once; all attempts share its bytes.
+
+mod answer;
+mod body;
+mod compress;
+mod connect;
+#[cfg(feature = "otlp-grpc")]
+mod grpc;
+#[cfg(feature = "otlp-http")]
+mod http;
+mod retry;
+mod sender;
+#[cfg(feature = "tls")]
+mod tls;
+
+use super::supervised::{Build, Encode, Outlet, Supervised, start};
+use crate::collect::OpenSink;
+use crate::complain;
+use crate::config::{Batching, Protocol, Settings, Target};
+use crate::error::InitError;
+use body::{Body, JsonEncoder};
+use connect::Connector;
+use sender::Sender;
+use stagetrace_wire::otlp::{json, protobuf};
+use std::sync::Arc;
+
+/// The name of the sink.
+const NAME: &str = "otlp";
+
+/// A sink for where the settings send spans to, if anywhere. What the environment got wrong becomes one of their warnings.
+pub(crate) fn over_network(settings: &mut Settings) -> Result<Option<OpenSink>, InitError> {
+    let Some(target) = settings.target.take() else { return Ok(None) };
+    match Connector::new(&target) {
+        Ok(connector) => Ok(Some(opening(target, connector))),
+        Err(mistake) => {
+            mistake.warn(&mut settings.warnings)?;
+            Ok(None)
+        }
+    }
+}
+
+fn opening(target: Target, connector: Connector) -> OpenSink {
+    Box::new(move |resource, scope, batching| {
+        warn_if_readable(&target);
+        if target.protocol == Protocol::HttpJson {
+            let head = Arc::new(json::ResourceHead::new(resource, scope));
+            let encoder = JsonEncoder::new(Arc::clone(&head));
+            Box::new(supervised(encoder, head, batching, target, connector))
+        } else {
+            let head = Arc::new(protobuf::ResourceHead::new(resource, scope));
+            let encoder = super::otlp::Encoder::new(Arc::clone(&head));
+            Box::new(supervised(encoder, head, batching, target, connector))
+        }
+    })
+}
+
+fn supervised<B: Body, E: Encode<Batch = B>>(
+    encoder: E,
+    head: Arc<B::Head>,
+    batching: &Batching,
+    target: Target,
+    connector: Connector,
+) -> Supervised<E> {
+    let build: Build<B> = Box::new(move || {
+        let outlet: Box<dyn Outlet<B>> = match target.protocol {
+            #[cfg(feature = "otlp-grpc")]
+            Protocol::Grpc => {
+                Box::new(Sender::new(grpc::Grpc::new(&target, connector), head, &target)?)
+            }
+            #[cfg(feature = "otlp-http")]
+            Protocol::HttpProtobuf | Protocol::HttpJson => {
+                Box::new(Sender::new(http::Http::new(&target, connector), head, &target)?)
+            }
+            #[cfg(not(all(feature = "otlp-grpc", feature = "otlp-http")))]
+            other => return Err(format!("{other:?} is not in this build")),
+        };
+        Ok(outlet)
+    });
+    Supervised::new(NAME, encoder, batching, |queue| start(build, queue))
+}
+
+/// Says so if others on the way can read the headers, which may hold a key.
+fn warn_if_readable(target: &Target) {
+    let endpoint = &target.endpoint;
+    if !target.headers.is_empty() && !endpoint.is_https() && !endpoint.is_loopback() {
+        let what = format_args!(
+            "headers go to {endpoint} unencrypted, where others can read them: use https"
+        );
+        complain::warn("unencrypted headers", what);
+    }
+}

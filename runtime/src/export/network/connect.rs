@@ -1,0 +1,74 @@
+//! Connections: plain or encrypted, the same for either protocol.
+
+use crate::config::{Mistake, Target};
+use http_body::Body;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::{Builder, Client};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use std::error::Error;
+use std::time::Duration;
+
+/// What opens connections.
+#[cfg(not(feature = "tls"))]
+pub(super) type Stream = HttpConnector;
+/// What opens connections.
+#[cfg(feature = "tls")]
+pub(super) type Stream = hyper_rustls::HttpsConnector<HttpConnector>;
+
+/// How long a connection is kept that nobody uses: less than servers and what stands before them do.
+const IDLE: Duration = Duration::from_secs(30);
+
+/// Makes clients that reach a target.
+#[derive(Clone)]
+pub(super) struct Connector(Stream);
+
+impl Connector {
+    /// Reads the certificates, if there is use for them.
+    pub(super) fn new(target: &Target) -> Result<Connector, Mistake> {
+        let mut tcp = HttpConnector::new();
+        tcp.set_nodelay(true);
+        tcp.enforce_http(!target.endpoint.is_https());
+        #[cfg(feature = "tls")]
+        let tcp = hyper_rustls::HttpsConnector::from((tcp, super::tls::config(target)?));
+        Ok(Connector(tcp))
+    }
+
+    /// A client with no connection yet, for the protocol that `builder` is set to.
+    pub(super) fn client<B>(&self, builder: &Builder) -> Client<Stream, B>
+    where
+        B: Body + Send,
+        B::Data: Send,
+    {
+        builder.build(self.0.clone())
+    }
+}
+
+/// How clients use connections.
+pub(super) fn builder() -> Builder {
+    let mut builder = Client::builder(TokioExecutor::new());
+    builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE);
+    builder
+}
+
+/// An error with its causes. They are this machine's: nothing that the server said.
+pub(super) fn causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.ends_with(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// What names this library to servers.
+pub(super) const USER_AGENT: &str = concat!(
+    "stagetrace/",
+    env!("CARGO_PKG_VERSION"),
+    " OTel-OTLP-Exporter-Rust/",
+    env!("CARGO_PKG_VERSION")
+);

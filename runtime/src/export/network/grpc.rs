@@ -1,0 +1,154 @@
+//! Attempts over gRPC: tonic's call on the client that HTTP has, too. The body goes through as it is.
+
+use super::answer::{Answer, retry_delay};
+use super::compress::compressed;
+use super::connect::{Connector, Stream, USER_AGENT, builder, causes};
+use super::retry::{Transport, Verdict};
+use crate::config::{Compression, Target};
+use crate::export::supervised::Failure;
+use bytes::{Buf, BufMut, Bytes};
+use http::header::{HeaderMap, HeaderValue, USER_AGENT as NAME};
+use http::uri::PathAndQuery;
+use hyper_util::client::legacy::Client;
+use std::error::Error;
+use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::metadata::MetadataMap;
+use tonic::{Code, Request, Status};
+
+const METHOD: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
+/// Largest answer that is read.
+const ANSWER_MAX: usize = 4 << 20;
+
+/// Calls one server.
+pub(super) struct Grpc {
+    connector: Connector,
+    call: tonic::client::Grpc<Client<Stream, tonic::body::Body>>,
+    target: Target,
+    headers: HeaderMap,
+}
+
+impl Grpc {
+    pub(super) fn new(target: &Target, connector: Connector) -> Grpc {
+        let mut headers = target.headers.clone();
+        headers.entry(NAME).or_insert(HeaderValue::from_static(USER_AGENT));
+        Grpc { call: call(target, &connector), connector, target: target.clone(), headers }
+    }
+}
+
+fn call(
+    target: &Target,
+    connector: &Connector,
+) -> tonic::client::Grpc<Client<Stream, tonic::body::Body>> {
+    let client = connector.client(builder().http2_only(true));
+    let call = tonic::client::Grpc::with_origin(client, target.endpoint.uri().clone())
+        .max_decoding_message_size(ANSWER_MAX);
+    let encoding = ENCODINGS.iter().find(|(compression, _)| *compression == target.compression);
+    match encoding {
+        Some((_, encoding)) => call.send_compressed(*encoding).accept_compressed(*encoding),
+        None => call,
+    }
+}
+
+/// The compressions that are built, as tonic names them.
+const ENCODINGS: &[(Compression, CompressionEncoding)] = &[
+    #[cfg(feature = "gzip")]
+    (Compression::Gzip, CompressionEncoding::Gzip),
+    #[cfg(feature = "zstd")]
+    (Compression::Zstd, CompressionEncoding::Zstd),
+];
+
+impl Transport for Grpc {
+    fn prepare(&self, body: &[u8]) -> Result<Bytes, Failure> {
+        // tonic compresses.
+        compressed(body, Compression::None)
+    }
+
+    async fn attempt(&mut self, body: Bytes) -> Verdict {
+        if let Err(error) = self.call.ready().await {
+            return Verdict::Again(None, causes(&error));
+        }
+        let mut request = Request::new(body);
+        *request.metadata_mut() = MetadataMap::from_headers(self.headers.clone());
+        match self.call.unary(request, PathAndQuery::from_static(METHOD), AsItIs).await {
+            Ok(answer) => Verdict::Arrived(Answer::of_protobuf(&answer.into_inner())),
+            Err(status) => verdict(&status),
+        }
+    }
+
+    fn reconnect(&mut self) {
+        self.call = call(&self.target, &self.connector);
+    }
+}
+
+/// OTLP's table. The server's own words are not repeated: it may quote what it was sent.
+fn verdict(status: &Status) -> Verdict {
+    if let Some(cause) = status.source() {
+        return Verdict::Again(None, causes(cause));
+    }
+    let problem = format!("gRPC status {:?}: {}", status.code(), status.code().description());
+    let delay = retry_delay(status.details());
+    match status.code() {
+        Code::ResourceExhausted | Code::OutOfRange if is_about_size(status.message()) => {
+            Verdict::TooLarge(problem)
+        }
+        Code::ResourceExhausted if delay.is_none() => Verdict::Refused(problem),
+        Code::Cancelled
+        | Code::DeadlineExceeded
+        | Code::Aborted
+        | Code::OutOfRange
+        | Code::Unavailable
+        | Code::DataLoss
+        | Code::ResourceExhausted => Verdict::Again(delay, problem),
+        _ => Verdict::Refused(problem),
+    }
+}
+
+/// gRPC has no status of its own for a message that is larger than the server takes: these are the words of the servers
+/// in Go, C++ (and what is built on it), Java and Rust.
+fn is_about_size(message: &str) -> bool {
+    let message = message.to_ascii_lowercase();
+    ["larger than max", "exceeds maximum size", "message length too large"]
+        .iter()
+        .any(|words| message.contains(words))
+}
+
+/// Bytes that are a message already.
+#[derive(Clone, Copy)]
+struct AsItIs;
+
+impl Codec for AsItIs {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = AsItIs;
+    type Decoder = AsItIs;
+
+    fn encoder(&mut self) -> AsItIs {
+        AsItIs
+    }
+
+    fn decoder(&mut self) -> AsItIs {
+        AsItIs
+    }
+}
+
+impl Encoder for AsItIs {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, message: Bytes, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        out.put(message);
+        Ok(())
+    }
+}
+
+impl Decoder for AsItIs {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(message.copy_to_bytes(message.remaining())))
+    }
+}
+
+#[cfg(test)]
+mod tests;

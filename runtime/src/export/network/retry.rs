@@ -1,0 +1,135 @@
+//! Attempts until one is answered for good or the deadline has passed: OTLP's rules, for either transport.
+
+use super::answer::Answer;
+use crate::export::supervised::{Cause, Failure};
+use bytes::Bytes;
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+/// What makes attempts.
+pub(super) trait Transport: Send {
+    /// Makes of a body what each attempt sends.
+    fn prepare(&self, body: &[u8]) -> Result<Bytes, Failure>;
+
+    /// Makes one attempt.
+    fn attempt(&mut self, body: Bytes) -> impl Future<Output = Verdict>;
+
+    /// Forgets the connection, whose other end did not answer in time and perhaps never will.
+    fn reconnect(&mut self);
+}
+
+/// What an attempt came to.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    /// It has arrived.
+    Arrived(Answer),
+    /// Try again, not before so long, if the server says.
+    Again(Option<Duration>, String),
+    /// Never again.
+    Refused(String),
+    /// Never again in one piece.
+    TooLarge(String),
+}
+
+/// How long a batch has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Time {
+    within: Duration,
+    until: Instant,
+}
+
+impl Time {
+    /// So long from now on.
+    pub(super) fn from_now(within: Duration) -> Time {
+        Time { within, until: Instant::now() + within }
+    }
+}
+
+/// When the server wants to hear of us again, in this batch or a later one.
+#[derive(Debug, Default)]
+pub(super) struct Throttle(Option<Instant>);
+
+/// The longest wait that a server is given: one that asks for a year has made a mistake.
+const LONGEST_OBEYED: Duration = Duration::from_secs(300);
+/// The first wait, and the longest of those that the server does not ask for.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
+const LONGEST_WAIT: Duration = Duration::from_secs(5);
+
+/// Sends a body. The deadline holds for all attempts, for the waits between them, and cuts a running one.
+pub(super) async fn send(
+    transport: &mut impl Transport,
+    body: Bytes,
+    time: Time,
+    throttle: &mut Throttle,
+) -> Result<Answer, Failure> {
+    throttle.wait(time.until).await?;
+    let mut backoff = FIRST_WAIT;
+    let mut last = None;
+    for attempt in 1.. {
+        let verdict = timeout_at(time.until, transport.attempt(body.clone())).await;
+        let (least, problem) = match verdict {
+            Ok(Verdict::Arrived(answer)) => return Ok(answer),
+            Ok(Verdict::Again(least, problem)) => (least.map(|it| it.min(LONGEST_OBEYED)), problem),
+            Ok(Verdict::Refused(problem)) => {
+                return Err(Failure { cause: Cause::Rejected, problem });
+            }
+            Ok(Verdict::TooLarge(problem)) => {
+                return Err(Failure { cause: Cause::TooLarge, problem });
+            }
+            Err(_) => {
+                transport.reconnect();
+                return Err(timed_out(time.within, last));
+            }
+        };
+        let now = Instant::now();
+        throttle.set(now, least);
+        let until = now + least.unwrap_or_default() + jittered(backoff);
+        if until >= time.until {
+            let times = if attempt == 1 { "once".to_owned() } else { format!("{attempt} times") };
+            let problem = format!("{problem}; tried {times} within {:?}", time.within);
+            return Err(Failure { cause: Cause::Unavailable, problem });
+        }
+        sleep_until(until).await;
+        backoff = (2 * backoff).min(LONGEST_WAIT);
+        last = Some(problem);
+    }
+    unreachable!("attempts end at the deadline")
+}
+
+fn timed_out(within: Duration, last: Option<String>) -> Failure {
+    let before = last.map(|problem| format!("; before that: {problem}")).unwrap_or_default();
+    Failure { cause: Cause::Timeout, problem: format!("no answer within {within:?}{before}") }
+}
+
+/// Half to all of a wait, by chance, so that those who failed together do not come back together.
+fn jittered(wait: Duration) -> Duration {
+    // Without chance the whole wait is as good.
+    let chance = getrandom::u32().unwrap_or(u32::MAX);
+    wait.mul_f64(0.5 + 0.5 * f64::from(chance) / f64::from(u32::MAX))
+}
+
+impl Throttle {
+    /// The server wants to be left alone for so long.
+    fn set(&mut self, now: Instant, least: Option<Duration>) {
+        if let Some(least) = least {
+            self.0 = Some(now + least);
+        }
+    }
+
+    /// Waits until the server may be asked again.
+    async fn wait(&mut self, deadline: Instant) -> Result<(), Failure> {
+        let Some(until) = self.0.filter(|until| *until > Instant::now()) else { return Ok(()) };
+        // Meanwhile the queue keeps the later batches; to give this one up at once would soon empty it.
+        sleep_until(until.min(deadline)).await;
+        if until < deadline {
+            self.0 = None;
+            return Ok(());
+        }
+        let problem =
+            "the server asked to be left alone for longer than an export may take".to_owned();
+        Err(Failure { cause: Cause::Unavailable, problem })
+    }
+}
+
+#[cfg(test)]
+mod tests;
