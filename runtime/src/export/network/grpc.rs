@@ -9,8 +9,13 @@ use crate::export::supervised::Failure;
 use bytes::{Buf, BufMut, Bytes};
 use http::header::{HeaderMap, HeaderValue, USER_AGENT as NAME};
 use http::uri::PathAndQuery;
+use http::{Response, StatusCode};
 use hyper_util::client::legacy::Client;
 use std::error::Error;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use tonic::body::Body;
+use tonic::client::GrpcService;
 use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Status};
@@ -22,7 +27,7 @@ const ANSWER_MAX: usize = 4 << 20;
 /// Calls one server.
 pub(super) struct Grpc {
     connector: Connector,
-    call: tonic::client::Grpc<Client<Stream, tonic::body::Body>>,
+    call: tonic::client::Grpc<Http2>,
     target: Target,
     headers: HeaderMap,
 }
@@ -35,11 +40,8 @@ impl Grpc {
     }
 }
 
-fn call(
-    target: &Target,
-    connector: &Connector,
-) -> tonic::client::Grpc<Client<Stream, tonic::body::Body>> {
-    let client = connector.client(builder().http2_only(true));
+fn call(target: &Target, connector: &Connector) -> tonic::client::Grpc<Http2> {
+    let client = Http2(connector.client(builder().http2_only(true)));
     let call = tonic::client::Grpc::with_origin(client, target.endpoint.uri().clone())
         .max_decoding_message_size(ANSWER_MAX);
     let encoding = ENCODINGS.iter().find(|(compression, _)| *compression == target.compression);
@@ -65,7 +67,7 @@ impl Transport for Grpc {
 
     async fn attempt(&mut self, body: Bytes) -> Verdict {
         if let Err(error) = self.call.ready().await {
-            return Verdict::Again(None, causes(&error));
+            return Verdict::Again(None, causes(&*error));
         }
         let mut request = Request::new(body);
         *request.metadata_mut() = MetadataMap::from_headers(self.headers.clone());
@@ -83,7 +85,10 @@ impl Transport for Grpc {
 /// OTLP's table. The server's own words are not repeated: it may quote what it was sent.
 fn verdict(status: &Status) -> Verdict {
     if let Some(cause) = status.source() {
-        return Verdict::Again(None, causes(cause));
+        return match cause.downcast_ref::<NotGrpc>() {
+            Some(answer) => answer.verdict(),
+            None => Verdict::Again(None, causes(cause)),
+        };
     }
     let problem = format!("gRPC status {:?}: {}", status.code(), status.code().description());
     let delay = retry_delay(status.details());
@@ -103,13 +108,52 @@ fn verdict(status: &Status) -> Verdict {
     }
 }
 
-/// gRPC has no status of its own for a message that is larger than the server takes: these are the words of the servers
-/// in Go, C++ (and what is built on it), Java and Rust.
+/// gRPC has no status of its own for a message that is larger than the server takes; these words are in what the servers
+/// in Go, C++, Java and Rust say.
 fn is_about_size(message: &str) -> bool {
     let message = message.to_ascii_lowercase();
-    ["larger than max", "exceeds maximum size", "message length too large"]
+    ["larger than", "exceeds maximum size", "length too large"]
         .iter()
         .any(|words| message.contains(words))
+}
+
+/// The client below tonic's call. It stops answers that are no gRPC, whose bodies tonic would read as messages.
+struct Http2(Client<Stream, Body>);
+
+impl GrpcService<Body> for Http2 {
+    type ResponseBody = Body;
+    type Error = Box<dyn Error + Send + Sync>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let answer = self.0.request(request);
+        Box::pin(async move {
+            let answer = answer.await?;
+            let is_grpc =
+                answer.status() == StatusCode::OK || answer.headers().contains_key("grpc-status");
+            if is_grpc { Ok(answer.map(Body::new)) } else { Err(NotGrpc(answer.status()).into()) }
+        })
+    }
+}
+
+/// What somebody in between answers, a proxy perhaps.
+#[derive(Debug, thiserror::Error)]
+#[error("HTTP status {0} instead of gRPC")]
+struct NotGrpc(StatusCode);
+
+impl NotGrpc {
+    /// gRPC says which of its own codes they stand for; one of them is tried again.
+    fn verdict(&self) -> Verdict {
+        match self.0.as_u16() {
+            429 | 502 | 503 | 504 => Verdict::Again(None, self.to_string()),
+            413 => Verdict::TooLarge(self.to_string()),
+            _ => Verdict::Refused(self.to_string()),
+        }
+    }
 }
 
 /// Bytes that are a message already.

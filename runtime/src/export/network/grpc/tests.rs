@@ -74,3 +74,21 @@ fn servers_in_every_language_say_that_a_message_is_too_large() {
         assert!(matches!(found, Verdict::TooLarge(_)), "{message}: {found:?}");
     }
 }
+
+#[test]
+fn a_proxy_s_answer_stands_for_the_code_that_grpc_says() {
+    for (status, again) in [
+        (429, true),
+        (502, true),
+        (503, true),
+        (504, true),
+        (400, false),
+        (404, false),
+        (500, false),
+    ] {
+        let status = StatusCode::from_u16(status).expect("it is a status");
+        let found = verdict(&Status::from_error(Box::new(NotGrpc(status))));
+        assert_eq!(matches!(&found, Verdict::Again(..)), again, "{found:?}");
+        assert_eq!(matches!(&found, Verdict::Refused(..)), !again, "{found:?}");
+    }
+}

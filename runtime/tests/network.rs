@@ -1,0 +1,545 @@
+//! Spans over the network to a collector: in each form, past each of its failures, from each runtime.
+#![cfg(all(feature = "otlp-grpc", feature = "otlp-http", not(stagetrace_off)))]
+
+#[path = "support/everything.rs"]
+mod everything;
+mod support;
+#[cfg(feature = "tls")]
+#[path = "network/tls.rs"]
+mod tls;
+
+use everything::everything;
+use stagetrace::{Compression, FlushError, InitError, Otlp, TraceConfig, TraceGuard, init};
+use stagetrace_collector::{Collector, GrpcCode, Protocol, Reply, Request};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use support::{LONG, config, flush, problems, scenarios, sink, step, steps, wait_until, written};
+
+/// Starts tracing into this collector, with time enough to try again.
+fn start(otlp: Otlp) -> TraceGuard {
+    init(patient().otlp(otlp)).unwrap()
+}
+
+fn patient() -> TraceConfig {
+    config().batching(|batching| batching.export_timeout = LONG)
+}
+
+fn collector() -> Collector {
+    Collector::start_blocking().unwrap()
+}
+
+/// Over HTTP, in batches of eight, with ten seconds for each.
+fn http() -> (Collector, TraceGuard) {
+    let collector = collector();
+    let trace = start(Otlp::http(collector.endpoint()));
+    (collector, trace)
+}
+
+fn grpc() -> (Collector, TraceGuard) {
+    let collector = collector();
+    let trace = start(Otlp::grpc(collector.endpoint()));
+    (collector, trace)
+}
+
+/// The numbers of the steps that arrived.
+fn numbers(collector: &Collector) -> Vec<i64> {
+    let spans = collector.spans().named("step");
+    spans.iter().filter_map(|span| span.attribute("number")?.as_i64()).collect()
+}
+
+/// How long after each request the next one came.
+fn waits(requests: &[Request]) -> Vec<Duration> {
+    requests.windows(2).map(|pair| pair[1].arrived.duration_since(pair[0].arrived)).collect()
+}
+
+/// Everything arrives as it stands in the file.
+fn delivers(to: fn(String) -> Otlp, protocol: Protocol, compression: Compression) {
+    let collector = collector();
+    let otlp = to(collector.endpoint()).compression(compression).header("X-Team", "inference");
+    let trace = start(otlp);
+    everything();
+    flush(LONG).unwrap();
+    let (arrived, file) = (collector.spans(), written(&trace));
+    assert_eq!(arrived.len(), 11, "{arrived}");
+    for (arrived, file) in arrived.iter().zip(&file) {
+        assert_eq!(arrived, file);
+    }
+    assert_eq!(sink("otlp").exported, 11);
+
+    let request = &collector.requests()[0];
+    assert_eq!((request.protocol, &request.error), (Some(protocol), &None));
+    let encoding = match compression {
+        Compression::None => None,
+        Compression::Gzip => Some("gzip"),
+        Compression::Zstd => Some("zstd"),
+    };
+    assert_eq!(request.compression, encoding);
+    if encoding.is_some() {
+        assert!(request.body_bytes > Some(request.sent_bytes), "{request:?}");
+    }
+    assert_eq!(request.header("x-team"), Some("inference"));
+    let agent = request.header("user-agent").unwrap();
+    assert!(
+        agent.starts_with("stagetrace/") && agent.contains(" OTel-OTLP-Exporter-Rust/"),
+        "{agent}"
+    );
+    if protocol != Protocol::Grpc {
+        assert_eq!(request.path, "/v1/traces");
+    }
+}
+
+scenarios! {
+    fn grpc_delivers_everything() {
+        delivers(Otlp::grpc, Protocol::Grpc, Compression::None);
+    }
+
+    fn protobuf_over_http_delivers_everything() {
+        delivers(Otlp::http, Protocol::HttpProtobuf, Compression::None);
+    }
+
+    fn json_over_http_delivers_everything() {
+        delivers(Otlp::http_json, Protocol::HttpJson, Compression::None);
+    }
+
+    fn many_batches_of_plain_spans_arrive_in_order() {
+        let collector = collector();
+        let _trace = start(Otlp::http_json(collector.endpoint()));
+        steps(0, 1000);
+        flush(LONG).unwrap();
+        assert_eq!(numbers(&collector), (0..1000).collect::<Vec<_>>());
+        assert!(collector.requests().iter().all(|request| (1..=8).contains(&request.spans)));
+    }
+
+    fn http_tries_again_what_may_be_tried_again() {
+        let (collector, _trace) = http();
+        for (number, reply) in [429, 502, 503, 504].map(Reply::status).into_iter().enumerate() {
+            collector.script([reply]);
+            step(number);
+            flush(LONG).unwrap();
+            assert_eq!(numbers(&collector).len(), number + 1);
+            assert_eq!(collector.requests().len(), 2 * (number + 1));
+        }
+        // A connection that breaks is no answer.
+        collector.script([Reply::close(), Reply::close()]);
+        step(4);
+        flush(LONG).unwrap();
+        assert_eq!(numbers(&collector), [0, 1, 2, 3, 4]);
+        assert_eq!((sink("otlp").exported, sink("otlp").failed), (5, 0));
+    }
+
+    fn http_never_tries_again_what_is_refused() {
+        let (collector, _trace) = http();
+        let statuses = [301, 400, 401, 403, 404, 405, 408, 415, 422, 500, 501, 505];
+        for (number, status) in statuses.into_iter().enumerate() {
+            collector.script([Reply::status(status).message("s3cret")]);
+            step(number);
+            let problems = problems(flush(LONG));
+            let expected = format!("lost 1 spans (rejected 1); `export`: HTTP status {status}");
+            assert!(problems[0].1.starts_with(&expected) && !problems[0].1.contains("s3cret"), "{problems:?}");
+            assert_eq!(collector.requests().len(), number + 1, "{status} is final");
+        }
+        assert_eq!(sink("otlp").failed_by, [("rejected", statuses.len() as u64)]);
+    }
+
+    fn grpc_tries_again_what_may_be_tried_again() {
+        let (collector, _trace) = grpc();
+        let second = Duration::from_secs(1);
+        let replies = [
+            Reply::grpc(GrpcCode::Unavailable),
+            Reply::grpc(GrpcCode::Cancelled),
+            Reply::grpc(GrpcCode::DataLoss),
+            Reply::close(),
+            Reply::status(502),
+            Reply::grpc(GrpcCode::ResourceExhausted).retry_after(second),
+        ];
+        let count = replies.len();
+        for (number, reply) in replies.into_iter().enumerate() {
+            collector.script([reply]);
+            step(number);
+            flush(LONG).unwrap();
+            assert_eq!(collector.requests().len(), 2 * (number + 1));
+        }
+        assert_eq!(numbers(&collector), (0..count as i64).collect::<Vec<_>>());
+        let requests = collector.requests();
+        assert!(waits(&requests[2 * count - 2..])[0] >= second, "what the server asks for is waited");
+    }
+
+    fn grpc_never_tries_again_what_is_refused() {
+        let (collector, _trace) = grpc();
+        let codes = [
+            GrpcCode::Unknown,
+            GrpcCode::InvalidArgument,
+            GrpcCode::PermissionDenied,
+            GrpcCode::ResourceExhausted,
+            GrpcCode::Unimplemented,
+            GrpcCode::Internal,
+            GrpcCode::Unauthenticated,
+        ];
+        for (number, code) in codes.into_iter().enumerate() {
+            collector.script([Reply::grpc(code).message("s3cret")]);
+            step(number);
+            let problems = problems(flush(LONG));
+            let expected = format!("lost 1 spans (rejected 1); `export`: gRPC status {code:?}: ");
+            assert!(problems[0].1.starts_with(&expected) && !problems[0].1.contains("s3cret"), "{problems:?}");
+            assert_eq!(collector.requests().len(), number + 1, "{code:?} is final");
+        }
+    }
+
+    fn retry_after_is_obeyed_as_seconds_and_as_a_date() {
+        let (collector, _trace) = http();
+        let in_two_seconds = std::time::SystemTime::now() + Duration::from_secs(3);
+        collector.script([
+            Reply::status(503).retry_after(Duration::from_secs(1)),
+            Reply::status(429).header("retry-after", &httpdate::fmt_http_date(in_two_seconds)),
+        ]);
+        step(0);
+        flush(LONG).unwrap();
+        let waits = waits(&collector.requests());
+        assert!(waits[0] >= Duration::from_secs(1), "{waits:?}");
+        assert!(std::time::SystemTime::now() >= in_two_seconds - Duration::from_secs(1));
+        assert_eq!((waits.len(), numbers(&collector)), (2, vec![0]));
+    }
+
+    fn what_the_server_rejects_of_a_batch_is_counted_with_its_words() {
+        let (collector, _trace) = grpc();
+        collector.script([Reply::partial_success(3).message("\u{1b}[31mtoo old\n")]);
+        steps(0, 8);
+        let problems = problems(flush(LONG));
+        let words = "`export`: the server rejected 3 spans: \\u{1b}[31mtoo old\\n";
+        assert_eq!(problems[0].1, format!("lost 3 spans (rejected 3); {words}"));
+        let status = sink("otlp");
+        assert_eq!((status.exported, status.failed), (5, 3));
+        assert_eq!(status.failing.as_deref(), Some(words));
+        assert_eq!(numbers(&collector).len(), 5);
+        step(8);
+        flush(LONG).unwrap();
+        assert_eq!(sink("otlp").failing, None, "it is well again");
+    }
+
+    fn an_answer_that_cannot_be_read_says_that_it_has_arrived() {
+        let (collector, _trace) = http();
+        collector.script([Reply::garbage().keep_spans()]);
+        for number in 0..2 {
+            step(number);
+            flush(LONG).unwrap();
+        }
+        assert_eq!(numbers(&collector), [0, 1], "nothing came twice");
+        assert_eq!(sink("otlp").exported, 2);
+    }
+
+    fn an_answer_that_breaks_off_says_that_it_has_arrived() {
+        let (endpoint, requests) = answering("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{");
+        let _trace = start(Otlp::http_json(endpoint));
+        step(0);
+        flush(LONG).unwrap();
+        assert_eq!((sink("otlp").exported, requests.load(Ordering::SeqCst)), (1, 1));
+    }
+
+    fn what_is_no_http_is_no_answer() {
+        let (endpoint, requests) = answering("SSH-2.0-OpenSSH_9.9\r\n");
+        let _trace = start(Otlp::http(endpoint).timeout(Duration::from_secs(1)));
+        step(0);
+        let problems = problems(flush(LONG));
+        assert!(problems[0].1.starts_with("lost 1 spans (unavailable 1); "), "{problems:?}");
+        assert!(requests.load(Ordering::SeqCst) > 1, "it was tried again");
+    }
+
+    fn one_span_that_is_too_large_is_lost_alone_over_http() {
+        let collector = Collector::builder().max_http_bytes(6 << 10).start_blocking().unwrap();
+        let trace = start(Otlp::http(collector.endpoint()));
+        one_of_seventeen_is_too_large(&collector, &trace);
+    }
+
+    fn one_span_that_is_too_large_is_lost_alone_in_json() {
+        let collector = Collector::builder().max_http_bytes(6 << 10).start_blocking().unwrap();
+        let trace = start(Otlp::http_json(collector.endpoint()));
+        one_of_seventeen_is_too_large(&collector, &trace);
+    }
+
+    fn one_span_that_is_too_large_is_lost_alone_over_grpc() {
+        let collector = Collector::builder().max_grpc_bytes(6 << 10).start_blocking().unwrap();
+        let trace = start(Otlp::grpc(collector.endpoint()));
+        one_of_seventeen_is_too_large(&collector, &trace);
+    }
+
+    fn a_server_that_refuses_connections_costs_no_more_than_the_timeout() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        drop(listener);
+        let timeout = Duration::from_millis(500);
+        let trace = start(Otlp::grpc(endpoint).timeout(timeout));
+        steps(0, 8);
+        let begin = Instant::now();
+        let problems = problems(flush(LONG));
+        assert!(problems[0].1.starts_with("lost 8 spans (unavailable 8); `export`: "), "{problems:?}");
+        assert!(problems[0].1.contains("onnection refused"), "the cause is named: {problems:?}");
+        assert!(begin.elapsed() < LONG / 2);
+        assert_eq!(written(&trace).len(), 8, "the file has them");
+    }
+
+    fn a_server_that_hangs_is_cut_off_and_may_come_back() {
+        for_one_that_hangs(Otlp::http);
+    }
+
+    fn a_server_that_hangs_is_cut_off_over_grpc_too() {
+        for_one_that_hangs(Otlp::grpc);
+    }
+
+    fn a_shutdown_keeps_its_deadline_though_the_server_hangs() {
+        let (collector, trace) = http();
+        collector.reply(Reply::hang());
+        steps(0, 8);
+        collector.wait_for_requests_blocking(|requests| !requests.is_empty(), LONG).unwrap();
+        let within = Duration::from_millis(200);
+        let begin = Instant::now();
+        let Err(FlushError::Sinks(errors)) = trace.shutdown(within) else { panic!("it hangs") };
+        assert!(begin.elapsed() < within + support::SLACK, "{:?}", begin.elapsed());
+        assert_eq!(errors[0].sink, "otlp");
+    }
+
+    fn it_works_inside_a_runtime_that_has_one_thread() {
+        let (collector, _trace) = grpc();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            step(0);
+            tokio::task::yield_now().await;
+            flush(LONG).unwrap();
+        });
+        assert_eq!(numbers(&collector), [0]);
+    }
+
+    fn it_works_when_started_and_dropped_inside_a_runtime_with_one_worker() {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
+        let collector = collector();
+        let endpoint = collector.endpoint();
+        let task = async move {
+            let trace = start(Otlp::http(endpoint));
+            step(0);
+            flush(LONG).unwrap();
+            step(1);
+            drop(trace);
+        };
+        runtime.block_on(runtime.spawn(task)).unwrap();
+        assert_eq!(numbers(&collector), [0, 1]);
+    }
+
+    fn the_environment_switches_it_on() {
+        let collector = collector();
+        let endpoint = collector.endpoint();
+        let lookup = |name: &str| match name {
+            "OTEL_EXPORTER_OTLP_ENDPOINT" => Some(endpoint.clone()),
+            "OTEL_EXPORTER_OTLP_HEADERS" => Some("api-key=a%20b".to_owned()),
+            "OTEL_BSP_SCHEDULE_DELAY" => Some("20".to_owned()),
+            _ => None,
+        };
+        let dir = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("exporters");
+        let config = TraceConfig::from_lookup(lookup).unwrap().output_dir(dir);
+        let _trace = init(config).unwrap();
+        step(0);
+        wait_until(|| collector.spans().len() == 1);
+        assert_eq!(collector.requests()[0].header("api-key"), Some("a b"));
+        assert_eq!(stagetrace::status().warnings, []);
+    }
+
+    fn a_bad_endpoint_of_the_environment_warns_and_the_file_is_written() {
+        let lookup = |name: &str| {
+            (name == "OTEL_EXPORTER_OTLP_ENDPOINT").then_some("localhost:4318/s3cret")
+        };
+        let dir = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("exporters");
+        let trace = init(TraceConfig::from_lookup(lookup).unwrap().output_dir(dir)).unwrap();
+        step(0);
+        let stats = flush(LONG).unwrap();
+        assert_eq!(stats.sinks.len(), 1, "there is only the file");
+        assert_eq!(written(&trace).len(), 1);
+        let status = stagetrace::status();
+        assert!(status.complaints[0].starts_with("OTEL_EXPORTER_OTLP_ENDPOINT: the endpoint "));
+        assert!(!format!("{status:?}").contains("s3cret"), "{status:?}");
+    }
+
+    fn a_mistake_of_the_program_is_an_error_and_init_may_be_called_again() {
+        let wrong = init(config().otlp(Otlp::http("localhost")));
+        assert!(matches!(wrong, Err(InitError::Otlp(_))), "{wrong:?}");
+        let collector = collector();
+        let _trace = init(config().otlp(Otlp::http(collector.endpoint()))).unwrap();
+        step(0);
+        flush(LONG).unwrap();
+        assert_eq!(numbers(&collector), [0]);
+    }
+
+    fn no_secret_is_said_anywhere() {
+        let collector = collector();
+        collector.reply(Reply::status(401).message("s3cret").header("x-s3cret", "s3cret"));
+        let url = format!("http://s3cret:s3cret@{}/v1/traces?key=s3cret", collector.address());
+        let otlp = Otlp::new().traces_endpoint(url).header("authorization", "Bearer s3cret");
+        let trace = start(otlp);
+        step(0);
+        let problems = problems(flush(LONG));
+        let request = &collector.requests()[0];
+        assert_eq!(request.header("authorization"), Some("Bearer s3cret"), "it is sent");
+        let status = stagetrace::status();
+        assert!(!status.complaints.is_empty());
+        let all = format!("{status:?} {problems:?} {:?}", written(&trace));
+        assert!(!all.contains("s3cret"), "{all}");
+    }
+
+    fn headers_that_go_unencrypted_to_another_machine_warn_once() {
+        // Addresses of documentation: nobody is there.
+        let otlp = Otlp::http("http://192.0.2.1:4318").header("api-key", "s3cret");
+        let trace = start(otlp.timeout(Duration::from_millis(10)));
+        let complaints = stagetrace::status().complaints;
+        let [warning] = complaints.as_slice() else { panic!("{complaints:?}") };
+        assert!(warning.starts_with("headers go to http://192.0.2.1:4318/v1/traces unencrypted"), "{warning}");
+        drop(trace);
+    }
+
+    fn headers_that_stay_on_this_machine_do_not() {
+        let collector = collector();
+        let _trace = start(Otlp::http(collector.endpoint()).header("api-key", "s3cret"));
+        assert_eq!(stagetrace::status().complaints, Vec::<String>::new());
+    }
+
+    fn nothing_of_the_export_reaches_the_program_s_subscriber() {
+        let (collector, _trace) = {
+            tracing::subscriber::set_global_default(heard::Subscriber).unwrap();
+            grpc()
+        };
+        collector.script([Reply::grpc(GrpcCode::Unavailable)]);
+        steps(0, 3);
+        flush(LONG).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        assert_eq!(collector.spans().len(), 3, "nor is it recorded");
+        let threads = heard::threads();
+        assert!(!threads.is_empty(), "the collector speaks");
+        assert!(!threads.iter().any(|name| name.starts_with("stagetrace-out")), "{threads:?}");
+    }
+}
+
+fn one_of_seventeen_is_too_large(collector: &Collector, trace: &TraceGuard) {
+    for number in 0..17_usize {
+        let span = stagetrace::span!("sized", "number" = number);
+        span.set_attribute("prompt", "x".repeat(if number == 4 { 20_000 } else { 900 }));
+    }
+    let problems = problems(flush(LONG));
+    assert!(problems[0].1.starts_with("lost 1 spans (too_large 1); `export`: "), "{problems:?}");
+    let spans = collector.spans();
+    let arrived: Vec<i64> =
+        spans.iter().filter_map(|span| span.attribute("number")?.as_i64()).collect();
+    assert_eq!(arrived, (0..17).filter(|number| *number != 4).collect::<Vec<_>>());
+    assert_eq!((sink("otlp").exported, sink("otlp").failed), (16, 1));
+    assert_eq!(written(trace).len(), 17);
+}
+
+fn for_one_that_hangs(to: fn(String) -> Otlp) {
+    let collector = collector();
+    let trace = start(to(collector.endpoint()).timeout(Duration::from_millis(400)));
+    collector.script([Reply::hang()]);
+    steps(0, 8);
+    let problems = problems(flush(LONG));
+    assert_eq!(problems[0].1, "lost 8 spans (timeout 8); `export`: no answer within 400ms");
+    step(8);
+    flush(LONG).unwrap();
+    assert_eq!(numbers(&collector), [8]);
+    assert_eq!(written(&trace).len(), 9);
+}
+
+/// A server that gives each connection this answer and closes it. Gives its URL, and how many came.
+fn answering(answer: &'static str) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    let count = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&count);
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            read_request(&stream);
+            counter.fetch_add(1, Ordering::SeqCst);
+            stream.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    (endpoint, count)
+}
+
+/// Reads a request, so that closing the connection does not throw the answer away.
+fn read_request(stream: &TcpStream) {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    for line in reader.by_ref().lines() {
+        let line = line.unwrap().to_ascii_lowercase();
+        if line.is_empty() {
+            break;
+        }
+        if let Some(value) = line.strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+    }
+    reader.read_exact(&mut vec![0; length]).unwrap();
+}
+
+/// A subscriber of the program's that hears everything.
+mod heard {
+    use std::collections::BTreeSet;
+    use std::sync::{Mutex, PoisonError};
+    use tracing::span::{Attributes, Id, Record};
+    use tracing::{Event, Metadata};
+
+    static THREADS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+    pub(crate) struct Subscriber;
+
+    /// The threads that said something.
+    pub(crate) fn threads() -> BTreeSet<String> {
+        THREADS.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn hear() {
+        let name = std::thread::current().name().unwrap_or_default().to_owned();
+        THREADS.lock().unwrap_or_else(PoisonError::into_inner).insert(name);
+    }
+
+    impl tracing::Subscriber for Subscriber {
+        fn enabled(&self, _: &Metadata<'_>) -> bool {
+            true
+        }
+
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            hear();
+            Id::from_u64(1)
+        }
+
+        fn event(&self, _: &Event<'_>) {
+            hear();
+        }
+
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+        fn enter(&self, _: &Id) {}
+        fn exit(&self, _: &Id) {}
+    }
+}
+
+#[cfg(all(feature = "gzip", feature = "zstd"))]
+mod compressed {
+    use super::*;
+
+    scenarios! {
+        fn grpc_with_gzip() {
+            delivers(Otlp::grpc, Protocol::Grpc, Compression::Gzip);
+        }
+
+        fn grpc_with_zstd() {
+            delivers(Otlp::grpc, Protocol::Grpc, Compression::Zstd);
+        }
+
+        fn protobuf_over_http_with_gzip() {
+            delivers(Otlp::http, Protocol::HttpProtobuf, Compression::Gzip);
+        }
+
+        fn json_over_http_with_zstd() {
+            delivers(Otlp::http_json, Protocol::HttpJson, Compression::Zstd);
+        }
+    }
+}
