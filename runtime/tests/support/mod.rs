@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Longer than anything here takes.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 /// How much longer than its deadline a flush may take on a busy machine: less than an export may.
-const SLACK: Duration = Duration::from_millis(700);
+pub(crate) const SLACK: Duration = Duration::from_millis(700);
 
 const CHILD: &str = "STAGETRACE_TEST_CHILD";
 /// They measure time, so they run one after another.
