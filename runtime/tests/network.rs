@@ -265,6 +265,19 @@ scenarios! {
         one_of_seventeen_is_too_large(&collector, &trace);
     }
 
+    fn of_two_hundred_spans_one_of_megabytes_is_lost_alone() {
+        let (collector, trace) = grpc();
+        steps(0, 100);
+        let span = stagetrace::span!("large");
+        span.set_attribute("prompt", "x".repeat(5 << 20));
+        drop(span);
+        steps(100, 99);
+        let problems = problems(flush(LONG));
+        assert!(problems[0].1.starts_with("lost 1 spans (too_large 1); "), "{problems:?}");
+        assert_eq!(numbers(&collector), (0..199).collect::<Vec<_>>());
+        assert_eq!(written(&trace).len(), 200);
+    }
+
     fn a_server_that_refuses_connections_costs_no_more_than_the_timeout() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = format!("http://{}", listener.local_addr().unwrap());

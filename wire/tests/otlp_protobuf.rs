@@ -29,6 +29,34 @@ proptest! {
     }
 
     #[test]
+    fn a_request_that_is_cut_is_encoded_as_two_requests(
+        names in prop::collection::vec("[a-z]{0,200}", 1..20),
+        at in any::<prop::sample::Index>(),
+    ) {
+        let head = ResourceHead::new(&Resource::default(), &Scope::default());
+        let requested = |names: &[String]| {
+            let mut request = Request::new();
+            for name in names {
+                let title = SpanHead::new(name, SpanKind::Internal);
+                request.span(&head, &start(&bare(7), &title)).finish(StatusCode::Unset, "");
+            }
+            request
+        };
+        let at = at.index(names.len() + 1);
+        let mut first = requested(&names);
+        if at % 2 == 0 {
+            first.finish(&head);
+        }
+        let mut rest = first.split_off(at);
+        for (mut cut, names) in [(first, &names[..at]), (rest.split_off(0), &names[at..])] {
+            let mut whole = requested(names);
+            prop_assert_eq!((cut.spans(), cut.span_bytes()), (names.len(), whole.span_bytes()));
+            prop_assert_eq!(cut.finish(&head), whole.finish(&head));
+        }
+        prop_assert!(rest.is_empty());
+    }
+
+    #[test]
     fn a_request_that_is_used_again_is_encoded_as_a_new_one(
         one in common::spans(common::finite_double),
         other in common::spans(common::finite_double),

@@ -153,6 +153,33 @@ fn spans_that_found_no_room_do_not_let_a_flush_end_early() {
 }
 
 #[test]
+fn what_is_lost_of_a_batch_counts_under_its_causes_and_the_rest_as_exported() {
+    let (mut state, now) = (state(None, 8), Instant::now());
+    put(&mut state, 8, now);
+    assert_eq!(batch(state.next(now)), 8);
+    let lost = |cause, problem: &str| Failure { cause, problem: problem.to_owned() };
+    let losses = vec![(3, lost(Cause::Rejected, "too old")), (1, lost(Cause::TooLarge, "413"))];
+    state.done(Ok(losses), None);
+    let status = check(&state, 8);
+    assert_eq!((status.exported, status.failed), (4, 4));
+    assert_eq!(status.failed_by, [("rejected", 3), ("too_large", 1)]);
+    assert_eq!(status.failing.as_deref(), Some("`export`: 413"));
+
+    // Nobody loses more than there was.
+    put(&mut state, 8, now);
+    assert_eq!(batch(state.next(now)), 8);
+    state.done(Ok(vec![(u64::MAX, lost(Cause::Rejected, "all"))]), None);
+    assert_eq!(check(&state, 16).failed, 12);
+}
+
+#[test]
+fn a_span_that_no_queue_holds_is_lost_alone_and_not_to_a_full_queue() {
+    let (mut state, now) = (state(None, 8), Instant::now());
+    put_spans(&mut state, &[1, QUEUE_BYTES + 1, 1], now);
+    assert_eq!(check(&state, 3).failed_by, [("too_large", 1)]);
+}
+
+#[test]
 fn a_flush_names_every_failure_since_the_last_one() {
     let (mut state, now) = (state(Some(4), 2), Instant::now());
     let refused = || Failure::refused("no route".to_owned());
