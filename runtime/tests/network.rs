@@ -63,11 +63,11 @@ fn delivers(to: fn(String) -> Otlp, protocol: Protocol, compression: Compression
     everything();
     flush(LONG).unwrap();
     let (arrived, file) = (collector.spans(), written(&trace));
-    assert_eq!(arrived.len(), 11, "{arrived}");
+    assert_eq!(arrived.len(), 12, "{arrived}");
     for (arrived, file) in arrived.iter().zip(&file) {
         assert_eq!(arrived, file);
     }
-    assert_eq!(sink("otlp").exported, 11);
+    assert_eq!(sink("otlp").exported, 12);
 
     let request = &collector.requests()[0];
     assert_eq!((request.protocol, &request.error), (Some(protocol), &None));
