@@ -40,6 +40,8 @@ struct Running {
     collector: Collector,
     adopting: Mutex<Option<JoinHandle<()>>>,
     stopped: AtomicBool,
+    /// The counters when it was stopped.
+    last: OnceLock<Stats>,
 }
 
 /// Where this process keeps what it started. Null before the first `init`, and again in the child of a fork; never freed.
@@ -200,6 +202,7 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
         collector,
         adopting,
         stopped: AtomicBool::new(false),
+        last: OnceLock::new(),
     })
 }
 
@@ -300,6 +303,7 @@ fn stop(started: &'static Started, within: Duration) -> Result<Stats, FlushError
     let deadline = deadline(within);
     let flushed = running.collector.stop(deadline);
     let flushed = flushed.ok_or(FlushError::Deadline(within))?;
+    let _ = running.last.set(flushed.stats.clone());
     running.finish_adopting(deadline);
     // Without a .jsonl nothing has a mark, though exporters have it.
     let marks = started.settings.jsonl && running.place.dir.is_some();
@@ -354,6 +358,18 @@ pub fn flush(within: Duration) -> Result<Stats, FlushError> {
 /// The counters, as the collector sees them now; `None` if tracing is not running or it does not answer in a second.
 pub fn stats() -> Option<Stats> {
     running()?.collector.stats(Instant::now() + Duration::from_secs(1))
+}
+
+/// The counters when tracing was stopped; `None` while it runs.
+#[cfg(feature = "metrics")]
+pub(crate) fn last_stats() -> Option<Stats> {
+    started()?.running.as_ref()?.last.get().cloned()
+}
+
+/// How many requests are open, by name.
+#[cfg(feature = "metrics")]
+pub(crate) fn open_requests() -> Vec<(&'static str, u64)> {
+    running().map(|running| crate::collect::open_requests(running.pool)).unwrap_or_default()
 }
 
 /// Sets the level of later requests and of spans without one: 0 stops recording at once, though open spans still end.

@@ -118,6 +118,8 @@ pub use init::{
 };
 
 // Other libraries' worlds.
+#[cfg(feature = "metrics")]
+pub use integrations::metrics;
 #[cfg(feature = "otel")]
 pub use integrations::otel;
 #[cfg(feature = "wgpu")]

@@ -15,6 +15,8 @@ mod held;
 mod line;
 mod loss;
 mod owned;
+#[cfg(feature = "metrics")]
+mod requests;
 mod run;
 mod sink;
 mod spool;
@@ -26,9 +28,13 @@ mod worker;
 pub(crate) use anchors::Anchors;
 pub(crate) use collector::{Collector, Flushed, Parts};
 pub(crate) use owned::to_span;
+#[cfg(feature = "metrics")]
+pub(crate) use requests::open_requests;
 pub(crate) use run::Run;
 pub(crate) use sink::{OpenSink, Sink, Standing};
 pub(crate) use sweep::Sweep;
 #[cfg(feature = "otel")]
 pub(crate) use view::Record;
+#[cfg(feature = "metrics")]
+pub(crate) use view::{ERROR_TYPE, OUTCOME};
 pub(crate) use view::{Key, SpanView};

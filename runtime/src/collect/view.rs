@@ -127,10 +127,12 @@ impl Key<'_> {
     pub(crate) const FUNCTION: &'static str = "code.function.name";
 }
 
-const OUTCOME: &str = "stagetrace.outcome";
+/// The key under which an outcome stands.
+pub(crate) const OUTCOME: &str = "stagetrace.outcome";
+/// The key under which the kind of a failure stands.
+pub(crate) const ERROR_TYPE: &str = "error.type";
 const END: &str = "stagetrace.end";
 const MISPLACED: &str = "stagetrace.misplaced";
-const ERROR_TYPE: &str = "error.type";
 
 impl<'a> SpanView<'a> {
     /// OTLP's flags.
@@ -184,6 +186,20 @@ impl<'a> SpanView<'a> {
     pub(crate) fn bytes(&self) -> usize {
         let details: usize = self.details.iter().map(|detail| detail.words.len()).sum();
         8 * (self.record.0.len() + details)
+    }
+
+    /// How it ended; `None` for a plain success.
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
+        self.record.outcome().checked_sub(1).map(Outcome::from_u8)
+    }
+
+    /// What kind of failure it ended with, if it did.
+    pub(crate) fn error_type(&self) -> Option<&'a str> {
+        match self.outcome()? {
+            failed @ (Outcome::Panic | Outcome::Cancelled) => Some(failed.as_str()),
+            Outcome::Error => Some(self.failure().0),
+            _ => None,
+        }
     }
 
     /// Status and its description.
@@ -244,17 +260,14 @@ impl<'a> SpanView<'a> {
             emit(Key::Function, ValueRef::Str(self.site.function()));
         }
         let mut text = |key, value| emit(Key::Text(key), ValueRef::Str(value));
-        if let Some(code) = self.record.outcome().checked_sub(1) {
-            let outcome = Outcome::from_u8(code);
+        if let Some(outcome) = self.outcome() {
             text(OUTCOME, outcome.as_str());
             if outcome == Outcome::Dropped {
                 text(END, outcome.as_str());
             }
-            match outcome {
-                Outcome::Panic | Outcome::Cancelled => text(ERROR_TYPE, outcome.as_str()),
-                Outcome::Error => text(ERROR_TYPE, self.failure().0),
-                _ => {}
-            }
+        }
+        if let Some(error_type) = self.error_type() {
+            text(ERROR_TYPE, error_type);
         }
         if self.record.flag(slot::MISPLACED) {
             emit(Key::Text(MISPLACED), ValueRef::Bool(true));

@@ -3,6 +3,8 @@
 mod encoding;
 mod exporter;
 mod jsonl;
+#[cfg(feature = "metrics")]
+mod metrics;
 #[cfg(feature = "_network")]
 mod network;
 mod otlp;
@@ -13,6 +15,8 @@ mod supervised;
 
 pub use exporter::Exporter;
 pub(crate) use jsonl::JsonLines;
+#[cfg(feature = "metrics")]
+pub(crate) use metrics::into_metrics;
 #[cfg(feature = "_network")]
 pub(crate) use network::over_network;
 #[cfg(feature = "otel")]

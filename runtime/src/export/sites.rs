@@ -12,13 +12,13 @@ impl<T> Sites<T> {
 
     /// That of the site with this number; made when it is first asked for, if it can be.
     #[inline]
-    pub(super) fn of(&mut self, number: u32, make: impl FnOnce() -> Option<T>) -> Option<&T> {
+    pub(super) fn of(&mut self, number: u32, make: impl FnOnce() -> Option<T>) -> Option<&mut T> {
         // Numbers begin at 1; the recorder's own site, whose number is the greatest, is here the first.
         let at = number.wrapping_add(1) as usize;
         if !matches!(self.0.get(at), Some(Some(_))) {
             self.add(at, make()?);
         }
-        self.0.get(at)?.as_ref()
+        self.0.get_mut(at)?.as_mut()
     }
 
     #[cold]

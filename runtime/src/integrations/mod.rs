@@ -1,5 +1,7 @@
 //! Other libraries' worlds, one feature each.
 
+#[cfg(feature = "metrics")]
+pub mod metrics;
 #[cfg(feature = "otel")]
 pub mod otel;
 #[cfg(feature = "wgpu")]

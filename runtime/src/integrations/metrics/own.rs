@@ -1,0 +1,164 @@
+//! How the recorder itself is, under the names that OpenTelemetry gives to an SDK's own metrics. The same numbers as
+//! [`stats`](crate::stats) gives, read when somebody collects.
+
+use crate::init;
+use crate::stats::{SinkStatus, Stats};
+use opentelemetry::KeyValue;
+use opentelemetry::metrics::{AsyncInstrument, Meter};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// One collection asks several times; the recorder is asked once.
+const FRESH: Duration = Duration::from_millis(50);
+
+const COMPONENT: &str = "otel.component.name";
+const COMPONENT_TYPE: &str = "otel.component.type";
+const ERROR_TYPE: &str = "error.type";
+/// What the specification calls a span that found no room.
+const QUEUE_FULL: &str = "queue_full";
+
+/// Makes the instruments. What is observed goes on being so after tracing was stopped.
+pub(super) fn observe(meter: &Meter) {
+    let counters = Arc::new(Counters::default());
+    counter(meter, &counters, "otel.sdk.span.started", "{span}", "Spans begun.", |stats, it| {
+        it.observe(stats.begun, &[]);
+    });
+    level(meter, &counters, "otel.sdk.span.live", "Spans begun and not ended.", |stats, it| {
+        it.observe(stats.open as i64, &[]);
+    });
+    counter(
+        meter,
+        &counters,
+        "otel.sdk.processor.span.processed",
+        "{span}",
+        "Spans handed to the exporters, or dropped before.",
+        |stats, it| {
+            let [kind, name] = recorder();
+            it.observe(stats.handed, &[kind.clone(), name.clone()]);
+            let dropped = stats.dropped_spans();
+            it.observe(dropped, &[kind, name, KeyValue::new(ERROR_TYPE, QUEUE_FULL)]);
+        },
+    );
+    level(
+        meter,
+        &counters,
+        "otel.sdk.processor.span.queue.size",
+        "Spans that wait to be exported.",
+        |stats, it| {
+            it.observe(stats.waiting as i64, &recorder());
+            stats.sinks.iter().for_each(|sink| it.observe(sink.queued as i64, &component(sink)));
+        },
+    );
+    counter(
+        meter,
+        &counters,
+        "otel.sdk.exporter.span.exported",
+        "{span}",
+        "Spans whose export has finished, well or not.",
+        |stats, it| stats.sinks.iter().for_each(|sink| exported(sink, it)),
+    );
+    counter(
+        meter,
+        &counters,
+        "stagetrace.dropped",
+        "{record}",
+        "Spans, events, links and late attributes that found no room, by cause.",
+        |stats, it| {
+            for (cause, count) in &stats.dropped {
+                it.observe(*count, &[KeyValue::new(ERROR_TYPE, cause.name())]);
+            }
+        },
+    );
+    requests(meter);
+}
+
+/// What became of a sink's spans, by cause.
+fn exported(sink: &SinkStatus, it: &dyn AsyncInstrument<u64>) {
+    let [kind, name] = component(sink);
+    it.observe(sink.exported, &[kind.clone(), name.clone()]);
+    let named: u64 = sink.failed_by.iter().map(|(_, count)| count).sum();
+    let unnamed = ("_OTHER", sink.failed.saturating_sub(named));
+    for (cause, count) in sink.failed_by.iter().copied().chain([unnamed]) {
+        if count > 0 {
+            it.observe(count, &[kind.clone(), name.clone(), KeyValue::new(ERROR_TYPE, cause)]);
+        }
+    }
+}
+
+fn recorder() -> [KeyValue; 2] {
+    [
+        KeyValue::new(COMPONENT_TYPE, "stagetrace.recorder"),
+        KeyValue::new(COMPONENT, "stagetrace.recorder/0"),
+    ]
+}
+
+fn component(sink: &SinkStatus) -> [KeyValue; 2] {
+    [KeyValue::new(COMPONENT_TYPE, "stagetrace.sink"), KeyValue::new(COMPONENT, sink.name)]
+}
+
+/// Requests in flight. A name that was seen once is 0 later, not absent.
+fn requests(meter: &Meter) {
+    let seen = Mutex::new(BTreeSet::new());
+    let active = meter.i64_observable_up_down_counter("stagetrace.request.active");
+    let active = active.with_description("Requests begun and not finished.").with_unit("{request}");
+    let active = active.with_callback(move |it| {
+        let open = init::open_requests();
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.extend(open.iter().map(|(name, _)| *name));
+        for name in &*seen {
+            let count = open.iter().find(|(other, _)| other == name).map_or(0, |(_, count)| *count);
+            it.observe(count as i64, &[KeyValue::new("stagetrace.request.name", *name)]);
+        }
+    });
+    active.build();
+}
+
+type Observe<T> = fn(&Stats, &dyn AsyncInstrument<T>);
+
+/// A number that only grows.
+fn counter(
+    meter: &Meter,
+    counters: &Arc<Counters>,
+    name: &'static str,
+    unit: &'static str,
+    what: &'static str,
+    observe: Observe<u64>,
+) {
+    let counters = Arc::clone(counters);
+    let counter = meter.u64_observable_counter(name).with_description(what).with_unit(unit);
+    counter.with_callback(move |it| counters.with(|stats| observe(stats, it))).build();
+}
+
+/// A number of spans that rises and falls.
+fn level(
+    meter: &Meter,
+    counters: &Arc<Counters>,
+    name: &'static str,
+    what: &'static str,
+    observe: Observe<i64>,
+) {
+    let counters = Arc::clone(counters);
+    let level = meter.i64_observable_up_down_counter(name);
+    let level = level.with_description(what).with_unit("{span}");
+    level.with_callback(move |it| counters.with(|stats| observe(stats, it))).build();
+}
+
+/// The recorder's counters as they were a moment ago, or at the end.
+#[derive(Default)]
+struct Counters(Mutex<Option<(Instant, Stats)>>);
+
+impl Counters {
+    /// Nothing before the first answer; the one before if none comes.
+    fn with(&self, observe: impl FnOnce(&Stats)) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_fresh = known.as_ref().is_some_and(|(at, _)| at.elapsed() < FRESH);
+        let ask = || if is_fresh { None } else { init::stats() };
+        if let Some(stats) = init::last_stats().or_else(ask) {
+            *known = Some((Instant::now(), stats));
+        }
+        if let Some((_, stats)) = &*known {
+            observe(stats);
+        }
+    }
+}
