@@ -12,8 +12,8 @@ pub(crate) fn open_requests(pool: &Pool) -> Vec<(&'static str, u64)> {
         if pool.block(block)[chunk::KIND].load(Ordering::Acquire) as u32 != chunk::SLAB {
             continue;
         }
-        for number in block * slab::SLOTS..(block + 1) * slab::SLOTS {
-            let Some(name) = open_root(pool.slot(number as u32)) else { continue };
+        for number in Pool::slots_of(block) {
+            let Some(name) = open_root(pool.slot(number)) else { continue };
             match found.iter_mut().find(|(other, _)| *other == name) {
                 Some((_, count)) => *count += 1,
                 None => found.push((name, 1)),
