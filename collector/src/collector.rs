@@ -316,6 +316,13 @@ impl fmt::Display for Timeout {
         let (spans, requests) = (&self.arrivals.spans, &self.arrivals.requests);
         let (number, of) = (spans.len(), requests.len());
         writeln!(f, "not within {:?}; {number} spans of {of} requests are there", self.waited)?;
+        let Stats { rejected_spans, dropped_spans, .. } = self.arrivals.stats;
+        if rejected_spans + dropped_spans > 0 {
+            writeln!(
+                f,
+                "{rejected_spans} were rejected and {dropped_spans} dropped since the start"
+            )?;
+        }
         let errors = requests.iter().filter_map(|request| Some((request, request.error.as_ref()?)));
         for (request, error) in errors.clone().skip(errors.count().saturating_sub(SHOWN_ERRORS)) {
             writeln!(f, "a request to {:?} has an error: {error}", request.path)?;

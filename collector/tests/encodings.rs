@@ -33,3 +33,13 @@ async fn each_form_with_each_compression_brings_the_same_spans() {
         }
     }
 }
+
+#[tokio::test]
+async fn spans_that_a_sender_repeats_are_there_again() {
+    let collector = Collector::start().await.unwrap();
+    for protocol in PROTOCOLS {
+        let twice = [span(1, "repeated"), span(1, "repeated")];
+        send(&collector, protocol, "", &encoded(protocol, &twice)).await.unwrap();
+        assert_eq!(collector.clear()[..], twice, "{protocol:?}");
+    }
+}

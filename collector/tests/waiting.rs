@@ -4,7 +4,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use stagetrace_collector::Protocol::{Grpc, HttpProtobuf};
+use stagetrace_collector::Protocol::{Grpc, HttpJson, HttpProtobuf};
 use stagetrace_collector::{Collector, Spans};
 use stagetrace_wire::id::TraceId;
 use stagetrace_wire::span::{Span, Value};
@@ -69,6 +69,28 @@ request
     assert_eq!(timeout.to_string(), expected);
     assert_eq!(format!("{timeout:?}"), expected, "as `unwrap` prints it");
     assert_eq!(timeout.spans().len(), 5);
+}
+
+#[tokio::test]
+async fn a_wait_in_vain_prints_why_spans_are_missing() {
+    let collector = Collector::start().await.unwrap();
+    collector.script([stagetrace_collector::Reply::status(503)]);
+    deliver(&collector, &rollout()).await;
+    for body in ["1", "2", "3", "4"] {
+        send(&collector, HttpJson, "", format!("[{body}").as_bytes()).await.unwrap();
+    }
+    support::post(&collector, "/v1/trace", &[], Vec::new()).await.unwrap();
+    let timeout = collector.wait_for_requests(|_| false, Duration::ZERO).await.unwrap_err();
+    assert_eq!(
+        timeout.to_string(),
+        "\
+not within 0ns; 0 spans of 6 requests are there
+5 were rejected and 0 dropped since the start
+a request to \"/v1/traces\" has an error: line 1: no JSON object
+a request to \"/v1/traces\" has an error: line 1: no JSON object
+a request to \"/v1/trace\" has an error: there is no \"/v1/trace\"; spans are sent to /v1/traces, or over gRPC
+"
+    );
 }
 
 #[test]

@@ -3,7 +3,8 @@
 //! Spans are pushed field by field, as into the JSON writer, and nothing is allocated but the
 //! growth of the output. The bytes are those of prost: fields in the order of their numbers, what
 //! is empty left out, lengths in as few bytes as they need. A request is one `TracesData` of one
-//! resource and one scope, which is also an `ExportTraceServiceRequest`.
+//! resource and one scope, which is also an `ExportTraceServiceRequest`. [`read_request`] reads those
+//! of any sender.
 //!
 //! ```
 //! use stagetrace_wire::id::{SpanId, TraceId};
