@@ -48,7 +48,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_request_is_taken_exactly_if_prost_takes_it(
+    fn a_changed_request_is_taken_if_prost_takes_it_and_is_written_alike(
         file in prop::sample::select(case_files()),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         cut in any::<prop::sample::Index>(),
@@ -63,7 +63,14 @@ proptest! {
             bytes.truncate(cut.index(bytes.len()));
         }
         let (ours, theirs) = (read_request(&bytes), TracesData::decode(&*bytes));
-        prop_assert_eq!(ours.is_ok(), theirs.is_ok(), "{:?} and {:?}", ours, theirs);
+        // Not the other way round: prost knows fields that say nothing of spans, such as those of
+        // entities, and is particular about them.
+        prop_assert!(ours.is_ok() || theirs.is_err(), "{:?} and {:?}", ours, theirs);
+        if let Ok(contents) = ours {
+            let written = write_request(&contents.spans);
+            let again = read_request(&written).unwrap();
+            prop_assert_eq!(write_request(&again.spans), written);
+        }
     }
 }
 
