@@ -54,6 +54,19 @@
 //! every span, by cause; [`status`] where it is written and how each sink stands. [`set_level`] changes the level of
 //! detail while the process runs. For tests there is [`testing::capture`].
 //!
+//! # Send
+//!
+//! Without features nothing is sent. These add to each other:
+//!
+//! | feature | what it adds |
+//! |---|---|
+//! | `otlp-grpc`, `otlp-http` | spans to an OTLP endpoint: [`TraceConfig::otlp`], or `OTEL_EXPORTER_OTLP_ENDPOINT` |
+//! | `gzip`, `zstd` | [`Compression`] of what is sent |
+//! | `tls` | `https` endpoints |
+//! | `otel` | any `SpanExporter` of `opentelemetry_sdk` |
+//! | `clap` | options of a command line |
+//! | `wgpu` | passes on the GPU as spans |
+//!
 //! # Where things are
 //!
 //! The modules follow the flow, and import only from their left: `stage` and `request` declare, `record` writes on the

@@ -146,7 +146,8 @@ fn an_import_against_the_flow_is_seen() {
 fn the_contract_knows_nothing_of_who_uses_it_and_the_recorder_nothing_of_networks() {
     let above = ["stagetrace v", "stagetrace-macros"];
     assert_eq!(dependencies_among("stagetrace-wire", &above), Vec::<String>::new());
-    let network = ["tokio v", "hyper v", "tonic v", "axum v", "reqwest v", "h2 v", "wgpu v"];
+    let network =
+        ["tokio v", "hyper v", "tonic v", "axum v", "reqwest v", "h2 v", "rustls v", "wgpu v"];
     assert_eq!(dependencies_among("stagetrace", &network), Vec::<String>::new());
     // What is not found above would be found if it were there.
     assert_eq!(dependencies_among("stagetrace", &["stagetrace-wire"]).len(), 1);

@@ -34,6 +34,11 @@ impl Answer {
         Answer::new(rejected.unwrap_or_default(), message.to_owned())
     }
 
+    /// Whether the server says anything in words: a warning, if it took all.
+    pub(super) fn has_message(&self) -> bool {
+        !self.message.is_empty()
+    }
+
     fn new(rejected: i64, message: String) -> Answer {
         Answer { rejected: rejected.try_into().unwrap_or_default(), message }
     }
@@ -42,11 +47,11 @@ impl Answer {
 impl fmt::Display for Answer {
     /// One line: the server's own words are cut, and their control characters escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the server rejected {} spans", self.rejected)?;
-        if self.message.is_empty() {
-            return Ok(());
+        match self.rejected {
+            0 => f.write_str("the server took all spans")?,
+            some => write!(f, "the server rejected {some} spans")?,
         }
-        f.write_str(": ")?;
+        f.write_str(if self.has_message() { ": " } else { "" })?;
         for character in self.message.chars().take(SHOWN) {
             match character.is_control() {
                 true => write!(f, "{}", character.escape_default())?,

@@ -15,6 +15,10 @@ use tokio::task::yield_now;
 pub(super) struct Sender<T, B: Body> {
     /// `None` only while it is dropped.
     runtime: Option<Runtime>,
+    sending: Sending<T, B>,
+}
+
+struct Sending<T, B: Body> {
     transport: T,
     head: Arc<B::Head>,
     endpoint: Endpoint,
@@ -24,7 +28,7 @@ pub(super) struct Sender<T, B: Body> {
     has_arrived: bool,
 }
 
-impl<T: Transport, B: Body> Sender<T, B> {
+impl<T, B: Body> Sender<T, B> {
     /// One on this thread.
     pub(super) fn new(transport: T, head: Arc<B::Head>, target: &Target) -> Result<Self, String> {
         let runtime = Builder::new_current_thread()
@@ -33,8 +37,7 @@ impl<T: Transport, B: Body> Sender<T, B> {
             .on_thread_start(silence::for_this_thread)
             .build();
         let runtime = runtime.map_err(|error| format!("its runtime cannot start: {error}"))?;
-        Ok(Sender {
-            runtime: Some(runtime),
+        let sending = Sending {
             transport,
             head,
             endpoint: target.endpoint.clone(),
@@ -42,9 +45,12 @@ impl<T: Transport, B: Body> Sender<T, B> {
             throttle: Throttle::default(),
             losses: Vec::new(),
             has_arrived: false,
-        })
+        };
+        Ok(Sender { runtime: Some(runtime), sending })
     }
+}
 
+impl<T: Transport, B: Body> Sending<T, B> {
     /// Sends a batch, halved until each part is taken or is a single span.
     async fn send_all(&mut self, batch: &mut B, time: Time) {
         // A connection that was closed meanwhile is found out now, and not by losing an attempt.
@@ -60,7 +66,7 @@ impl<T: Transport, B: Body> Sender<T, B> {
                     continue;
                 }
                 Err(failure) => self.losses.push((spans as u64, failure)),
-                Ok(answer) => self.take_in(answer),
+                Ok(answer) => self.take_in(&answer, spans as u64),
             }
             match others.pop() {
                 Some(next) => *batch = next,
@@ -74,11 +80,14 @@ impl<T: Transport, B: Body> Sender<T, B> {
         retry::send(&mut self.transport, body, time, &mut self.throttle).await
     }
 
-    fn take_in(&mut self, answer: Answer) {
+    fn take_in(&mut self, answer: &Answer, spans: u64) {
         if answer.rejected > 0 {
-            let problem = answer.to_string();
-            self.losses.push((answer.rejected, Failure { cause: Cause::Rejected, problem }));
-        } else if !std::mem::replace(&mut self.has_arrived, true) {
+            let failure = Failure { cause: Cause::Rejected, problem: answer.to_string() };
+            self.losses.push((answer.rejected.min(spans), failure));
+        } else if answer.has_message() {
+            complain::warn("otlp answer", format_args!("{}: {answer}", self.endpoint));
+        }
+        if answer.rejected < spans && !std::mem::replace(&mut self.has_arrived, true) {
             complain::info(format_args!("spans arrive at {}", self.endpoint));
         }
     }
@@ -86,16 +95,17 @@ impl<T: Transport, B: Body> Sender<T, B> {
 
 impl<T: Transport, B: Body> Outlet<B> for Sender<T, B> {
     fn export(&mut self, batch: &mut B, within: Duration) -> Result<(), Failure> {
-        self.losses.clear();
-        let within = self.timeout.map_or(within, |timeout| timeout.min(within));
-        let Some(runtime) = self.runtime.take() else { return Ok(()) };
-        runtime.block_on(async { self.send_all(batch, Time::from_now(within)).await });
-        self.runtime = Some(runtime);
+        let Sender { runtime: Some(runtime), sending } = self else {
+            return Err(Failure::refused("it is shut down".to_owned()));
+        };
+        let within = sending.timeout.map_or(within, |timeout| timeout.min(within));
+        sending.losses.clear();
+        runtime.block_on(sending.send_all(batch, Time::from_now(within)));
         Ok(())
     }
 
     fn losses(&mut self) -> Vec<(u64, Failure)> {
-        std::mem::take(&mut self.losses)
+        std::mem::take(&mut self.sending.losses)
     }
 }
 
