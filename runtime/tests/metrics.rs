@@ -10,8 +10,8 @@ mod support;
 use collected::{Collecting, Labels, Series, histogram, sum, units};
 use opentelemetry_sdk::metrics::data::ResourceMetrics;
 use stagetrace::{
-    Failure, Judged, Outcome, StageOutcome, Stages, TraceState, Traced, event, init_with, metrics,
-    span, stage,
+    DropCause, Failure, Judged, Outcome, StageOutcome, Stages, TraceState, Traced, event,
+    init_with, metrics, span, stage,
 };
 use stagetrace_wire::span::{Span, Value};
 use std::collections::BTreeMap;
@@ -232,6 +232,7 @@ scenarios! {
     fn requests_in_flight_are_counted_until_they_finish() {
         let collecting = Collecting::new();
         let trace = init_with(config(), [collecting.exporter()]).unwrap();
+        let no_request = span!("alone");
         let mut open: Vec<_> = (0..300).map(Generate::new).collect();
         open.iter_mut().for_each(|request| request.begin(None));
         let active = || sum(&collecting.collect(), "stagetrace.request.active");
@@ -242,7 +243,7 @@ scenarios! {
         assert_eq!(active(), BTreeMap::from([(generate.clone(), 9)]));
         drop(open);
         assert_eq!(active(), BTreeMap::from([(generate, 0)]), "it falls to 0 and does not vanish");
-        drop(trace);
+        drop((no_request, trace));
     }
 
     fn requests_to_models_are_measured_as_the_conventions_say() {
@@ -374,6 +375,26 @@ scenarios! {
         let started = &sum(&metrics, "otel.sdk.span.started")[&of(&[])];
         assert_eq!(*started as u64, last.begun, "the last numbers stay after the end");
         assert_eq!(sum(&metrics, "otel.sdk.span.live")[&of(&[])], 0);
+    }
+
+    fn losses_are_counted_by_cause_and_their_report_is_no_stage() {
+        let collecting = Collecting::new();
+        let config = config().memory_limit(1 << 20);
+        let trace = init_with(config, [collecting.exporter()]).unwrap();
+        wait_until(|| {
+            steps(0, 50_000);
+            stagetrace::stats().is_some_and(|stats| stats.dropped_spans() > 0)
+        });
+        let stats = trace.shutdown(LONG).unwrap();
+        let metrics = collecting.collect();
+        let lost = stats.dropped(DropCause::PoolFull);
+        let dropped = sum(&metrics, "stagetrace.dropped");
+        assert_eq!(dropped[&of(&[("error.type", "pool_full")])] as u64, lost);
+        let processed = sum(&metrics, "otel.sdk.processor.span.processed");
+        let counts: Vec<_> = processed.into_values().map(|count| count as u64).collect();
+        assert_eq!(counts, [lost, stats.handed], "with error.type first");
+        let stages = histogram(&metrics, "stagetrace.stage.duration");
+        assert_eq!(stages.keys().collect::<Vec<_>>(), [&of(&[("stagetrace.stage", "step")])]);
     }
 
     fn every_metric_has_the_unit_that_is_documented() {
