@@ -6,121 +6,21 @@ mod collected;
 #[path = "metrics/meters.rs"]
 mod meters;
 mod support;
+#[path = "metrics/work.rs"]
+mod work;
 
 use collected::{Collecting, Labels, Series, histogram, sum, units};
 use opentelemetry_sdk::metrics::data::ResourceMetrics;
-use stagetrace::{
-    DropCause, Failure, Judged, Outcome, StageOutcome, Stages, TraceState, Traced, event,
-    init_with, metrics, span, stage,
-};
+use stagetrace::{DropCause, Judged, Outcome, Traced, init_with, metrics, span};
 use stagetrace_wire::span::{Span, Value};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use support::{LONG, config, flush, problems, scenarios, sink, steps, wait_until, written};
+use work::{Generate, attention, failing, work};
 
 const DOUBLING: [f64; 14] =
     [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
-
-#[derive(Stages, Clone, Copy)]
-enum Pipeline {
-    Prefill,
-    #[stage(within = Prefill)]
-    Attention,
-    Decode,
-}
-
-#[derive(Traced)]
-#[traced(name = "generate", stages = Pipeline)]
-struct Generate {
-    #[traced(id)]
-    id: String,
-    #[traced(attr = "gen_ai.operation.name")]
-    operation: Option<&'static str>,
-    #[traced(attr = "gen_ai.provider.name")]
-    provider: &'static str,
-    #[traced(attr = "gen_ai.request.model")]
-    model: &'static str,
-    #[traced(attr = "user.id")]
-    user: String,
-    #[traced(attr = "gen_ai.response.time_to_first_chunk")]
-    first_chunk: Option<f64>,
-    #[traced(attr = "gen_ai.usage.output_tokens")]
-    tokens: u64,
-    #[traced(state)]
-    trace: TraceState,
-}
-
-impl Generate {
-    fn new(number: usize) -> Generate {
-        Generate {
-            id: format!("request-{number}"),
-            operation: None,
-            provider: "stagetrace",
-            model: "tiny",
-            user: format!("user-{number}"),
-            first_chunk: None,
-            tokens: 0,
-            trace: TraceState::default(),
-        }
-    }
-
-    fn chat(number: usize) -> Generate {
-        Generate { operation: Some("chat"), ..Generate::new(number) }
-    }
-}
-
-#[stage(Pipeline::Prefill, request)]
-fn prefill(request: &Generate, takes: Duration) {
-    std::thread::sleep(takes);
-    let _ = (attention(request, 1), attention(request, 2));
-}
-
-#[stage(Pipeline::Attention, _request, attrs("head" = head), err)]
-fn attention(_request: &Generate, head: u8) -> Result<u8, std::num::ParseIntError> {
-    event!("kernel");
-    if head == 1 { Ok(head) } else { "two".parse() }
-}
-
-#[stage(Pipeline::Decode, _request)]
-fn decode(_request: &Generate, panics: bool) {
-    assert!(!panics, "as it should");
-}
-
-/// A failure of this kind.
-struct Named(&'static str);
-
-impl StageOutcome for Named {
-    type Error = std::convert::Infallible;
-
-    fn failure(&self, _: bool) -> Option<Failure<'_, Self::Error>> {
-        Some(Failure::Named(self.0))
-    }
-}
-
-#[stage("failing")]
-fn failing(kind: &'static str) -> Named {
-    Named(kind)
-}
-
-/// Requests with stages that end in every way, and spans of no request.
-fn work() {
-    for number in 0..20 {
-        let mut request = Generate::new(number);
-        request.begin(None);
-        prefill(&request, Duration::from_millis(number as u64));
-        let panics = number % 5 == 0;
-        let decoded = std::panic::catch_unwind(|| decode(&request, panics));
-        match (number % 4, decoded) {
-            (0, _) => {} // dropped
-            (1, _) => request.finish(Judged::error("overloaded")),
-            (_, Err(_)) => request.finish(Outcome::Panic),
-            (_, Ok(())) => request.finish(Outcome::Ok),
-        }
-    }
-    steps(0, 500);
-    drop(span!("alone", "n" = 1));
-}
 
 /// The text of an attribute.
 fn text<'a>(span: &'a Span, key: &str) -> Option<&'a str> {
