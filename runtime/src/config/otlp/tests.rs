@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::TraceConfig;
-#[cfg(feature = "otlp-http")]
+#[cfg(feature = "_network")]
 use crate::config::{ConfigProblem, Settings};
 use crate::error::InitError;
 
@@ -413,21 +413,32 @@ mod with_network {
     }
 }
 
-#[cfg(all(feature = "otlp-http", not(feature = "otlp-grpc")))]
+/// Of the two protocols this build has one.
+#[cfg(all(feature = "_network", not(all(feature = "otlp-grpc", feature = "otlp-http"))))]
 #[test]
 fn a_protocol_that_is_not_built_names_its_feature() {
-    let error = refusal(Otlp::grpc("http://c:1")).to_string();
-    assert!(error.contains("needs the feature `otlp-grpc`"), "{error}");
-    let variables = [("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"), ("OTEL_TRACES_EXPORTER", "otlp")];
-    let lookup =
-        |name: &str| variables.iter().find(|(other, _)| *other == name).map(|found| found.1);
+    let (otlp, protocol, missing) = match cfg!(feature = "otlp-http") {
+        true => (Otlp::grpc("http://c:1"), "grpc", "otlp-grpc"),
+        false => (Otlp::http("http://c:1"), "", "otlp-http"),
+    };
+    let needed = format!("needs the feature `{missing}`");
+    let error = refusal(otlp).to_string();
+    assert!(error.contains(&needed), "{error}");
+
+    let lookup = |name: &str| match name {
+        "OTEL_EXPORTER_OTLP_ENDPOINT" => Some("http://c:1"),
+        "OTEL_EXPORTER_OTLP_PROTOCOL" => Some(protocol),
+        _ => None,
+    };
     let settings: Settings =
         TraceConfig::from_lookup(lookup).and_then(TraceConfig::settings).expect("never fails");
     assert_eq!(settings.target, None);
     let warning = &settings.warnings[0];
-    assert_eq!(warning.variable, "OTEL_EXPORTER_OTLP_PROTOCOL");
     assert!(
         matches!(warning.problem, ConfigProblem::NotSent(OtlpError::Feature { .. })),
         "{warning}"
     );
+    let blamed = if protocol.is_empty() { "ENDPOINT" } else { "PROTOCOL" };
+    assert_eq!(warning.variable, format!("OTEL_EXPORTER_OTLP_{blamed}"));
+    assert!(warning.to_string().contains(&needed), "{warning}");
 }
