@@ -174,7 +174,8 @@ impl TraceConfig {
         Ok(config)
     }
 
-    /// What the environment got wrong, in the order in which it was read.
+    /// What the environment got wrong, in the order in which it was read. What only several settings together show, as
+    /// an endpoint that needs a feature, is found by [`init`](crate::init): see [`status`](crate::status).
     #[must_use]
     pub fn warnings(&self) -> &[ConfigWarning] {
         &self.warnings

@@ -39,9 +39,10 @@ pub(super) struct Time {
 }
 
 impl Time {
-    /// So long from now on.
+    /// So long from now on, at most a year.
     pub(super) fn from_now(within: Duration) -> Time {
-        Time { within, until: Instant::now() + within }
+        const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+        Time { within, until: Instant::now() + within.min(YEAR) }
     }
 }
 
