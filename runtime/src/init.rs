@@ -1,5 +1,8 @@
 //! Starting and stopping: configuration → guard.
 
+mod identity;
+mod status;
+
 use crate::adopt;
 use crate::chunk::Pool;
 use crate::clock::{Clock, ClockSource, Clocks};
@@ -12,10 +15,8 @@ use crate::record::{live, recorder, register};
 use crate::run::Place;
 use crate::stage::level;
 use crate::stats::Stats;
-use serde_json::json;
+use identity::{identity, scope};
 use stagetrace_wire::id::RunId;
-use stagetrace_wire::recording::layout::header;
-use stagetrace_wire::span::{Resource, Scope, Value};
 use std::ffi::OsString;
 use std::path::Path;
 use std::ptr;
@@ -23,6 +24,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+pub use status::{Status, status};
 
 /// What `init` started, for the life of the process.
 #[derive(Debug)]
@@ -206,52 +209,6 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
     })
 }
 
-/// What a recording says of its process, as JSON.
-fn identity(place: &Place, resource: &Resource) -> String {
-    let attributes: serde_json::Map<_, _> =
-        resource.attributes.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    // Fits always: with what the process says of itself if there is room, with no more than what finds its files else.
-    let all = json!({
-        "run_id": place.run_id.as_str(),
-        "process_id": place.process_id,
-        "stem": place.stem,
-        "run_dir": place.dir.as_ref().and_then(|dir| dir.to_str()),
-        "boot_id": boot.trim(),
-        "resource": &attributes,
-        "schema_url": resource.schema_url,
-        "scope": { "name": scope().name, "version": scope().version },
-    });
-    let mut text = all.to_string();
-    if text.len() > header::IDENTITY_MAX {
-        let mut least = all;
-        let name = attributes.get("service.name").and_then(|name| name.as_str());
-        let name: String = name.unwrap_or_default().chars().take(256).collect();
-        least["resource"] = json!({ "service.name": name });
-        text = least.to_string();
-    }
-    text
-}
-
-fn plain(value: &Value) -> serde_json::Value {
-    match value {
-        Value::Str(text) => json!(text),
-        Value::Bool(value) => json!(value),
-        Value::I64(value) => json!(value),
-        Value::F64(value) => json!(value),
-        Value::Array(values) => values.iter().map(plain).collect(),
-        _ => serde_json::Value::Null,
-    }
-}
-
-fn scope() -> Scope {
-    Scope {
-        name: "stagetrace".to_owned(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        ..Scope::default()
-    }
-}
-
 impl TraceGuard {
     /// Flushes and stops, and says what failed. Afterwards nothing more is recorded; open spans still end.
     ///
@@ -397,48 +354,6 @@ pub fn child_env() -> Vec<(&'static str, OsString)> {
             settings.child_env(&running.place.run_id, level())
         }
         _ => Vec::new(),
-    }
-}
-
-/// How tracing stands.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct Status {
-    /// Whether it was started and not stopped.
-    pub running: bool,
-    /// The level of later requests.
-    pub level: u8,
-    /// The run's id.
-    pub run_id: Option<String>,
-    /// The run's directory, if it could be made.
-    pub run_dir: Option<std::path::PathBuf>,
-    /// The mapped recording, if there is one that nobody has removed.
-    pub recording: Option<std::path::PathBuf>,
-    /// What was said on standard error, or would have been at another log level: what the environment does not allow,
-    /// each with its place and what became of it.
-    pub complaints: Vec<String>,
-    /// What time stamps are read from, and why that.
-    pub clock: Option<ClockSource>,
-    /// What the environment got wrong.
-    pub warnings: Vec<crate::config::ConfigWarning>,
-    /// The counters, those of each sink included.
-    pub stats: Option<Stats>,
-}
-
-/// How tracing stands: where it writes, what it warned of, how the sinks are.
-pub fn status() -> Status {
-    let Some(started) = started() else { return Status::default() };
-    let place = started.running.as_ref().map(|running| &running.place);
-    Status {
-        running: running().is_some(),
-        level: level(),
-        run_id: place.map(|place| place.run_id.as_str().to_owned()),
-        run_dir: place.and_then(|place| place.dir.clone()),
-        recording: started.running.as_ref().and_then(Running::recording),
-        complaints: complain::said(),
-        clock: started.running.as_ref().map(|running| running.clock.clone()),
-        warnings: started.settings.warnings.clone(),
-        stats: stats(),
     }
 }
 
