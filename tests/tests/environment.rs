@@ -266,7 +266,7 @@ fn each_variable_that_cannot_be_used_is_one_line_and_the_rest_holds() {
     .env("STAGETRACE_LEVEL", "lots")
     .env("STAGETRACE_LEVLE", "3")
     .env("OTEL_TRACES_SAMPLER", "sometimes\n\x1b[31m")
-    .env("OTEL_EXPORTER_OTLP_HEADERS", "authorization=secret")
+    .env("OTEL_EXPORTER_OTLP_LOGS_HEADERS", "authorization=secret")
     .run();
     assert_eq!(ran.complaints().len(), 4, "{}", ran.stderr);
     assert_eq!(ran.stderr.lines().count(), 4, "{}", ran.stderr);

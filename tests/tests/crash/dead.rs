@@ -230,6 +230,10 @@ fn listed_in(recording: &Path) -> (HashSet<Id>, bool) {
 /// How often chunks were recycled, and in how many that was going on.
 pub(crate) fn recycled(recording: &Path) -> (u64, usize) {
     let bytes = fs::read(recording).expect("the recording can be read");
+    if bytes.is_empty() {
+        // Killed when the file was there and had no length yet.
+        return (0, 0);
+    }
     let word = |at: usize| u64::from_ne_bytes(bytes[at * 8..][..8].try_into().expect("eight"));
     let (mut recycled, mut going_on) = (0, 0);
     for block in 1..word(header::BLOCKS) as usize {
