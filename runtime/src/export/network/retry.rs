@@ -97,9 +97,16 @@ pub(super) async fn send(
     unreachable!("attempts end at the deadline")
 }
 
+/// The deadline has cut an attempt. A server that was ill before is so still.
 fn timed_out(within: Duration, last: Option<String>) -> Failure {
-    let before = last.map(|problem| format!("; before that: {problem}")).unwrap_or_default();
-    Failure { cause: Cause::Timeout, problem: format!("no answer within {within:?}{before}") }
+    let problem = format!("no answer within {within:?}");
+    match last {
+        None => Failure { cause: Cause::Timeout, problem },
+        Some(last) => {
+            let problem = format!("{problem}; before that: {last}");
+            Failure { cause: Cause::Unavailable, problem }
+        }
+    }
 }
 
 /// Half to all of a wait, by chance, so that those who failed together do not come back together.

@@ -103,13 +103,18 @@ async fn a_server_that_is_never_well_is_given_up_before_the_deadline() {
 
 #[tokio::test(start_paused = true)]
 async fn the_deadline_cuts_an_attempt_that_is_not_answered() {
-    let mut server = Scripted::new([again()]);
-    let start = Instant::now();
-    let error = send(&mut server, &mut Throttle::default()).await;
-    let problem = "no answer within 10s; before that: HTTP status 502".to_owned();
-    assert_eq!(error, Err((Cause::Timeout, problem)));
-    assert!(start.elapsed() >= TEN && start.elapsed() < TEN + Duration::from_millis(100));
-    assert_eq!((server.attempts.len(), server.reconnects), (2, 1));
+    let before = "no answer within 10s; before that: HTTP status 502";
+    for (script, attempts, cause, problem) in [
+        (vec![], 1, Cause::Timeout, "no answer within 10s"),
+        (vec![again()], 2, Cause::Unavailable, before),
+    ] {
+        let mut server = Scripted::new(script);
+        let start = Instant::now();
+        let error = send(&mut server, &mut Throttle::default()).await;
+        assert_eq!(error, Err((cause, problem.to_owned())));
+        assert!(start.elapsed() >= TEN && start.elapsed() < TEN + Duration::from_millis(100));
+        assert_eq!((server.attempts.len(), server.reconnects), (attempts, 1));
+    }
 }
 
 #[tokio::test(start_paused = true)]
