@@ -131,7 +131,7 @@ pub(crate) fn survey() -> (u8, usize) {
 pub(crate) fn note_stage(position: &Position, site: &'static Site) {
     if position.state.root() != 0
         && let Some(block) = of_root(position.state.root())
-        && block.is_of(position.trace)
+        && block.is_of(position.state.root(), position.trace)
     {
         let number = match site.number() {
             0 => super::register::register(site),
@@ -146,7 +146,7 @@ pub(crate) fn note_stage(position: &Position, site: &'static Site) {
 pub(crate) fn note_outcome(root: u64, trace: [u64; 2], outcome: Outcome) {
     if outcome.is_failure()
         && let Some(block) = of_root(root)
-        && block.is_of(trace)
+        && block.is_of(root, trace)
     {
         block.ending.note(outcome as u8);
     }
@@ -190,10 +190,12 @@ impl Block {
         }
     }
 
-    /// Whether it is still that of this trace: a position may outlive its request, and the number be another's by now.
+    /// Whether it is still that of this root: a position may outlive its request, and the number be another's by now, of
+    /// the same trace perhaps.
     #[inline]
-    fn is_of(&self, trace: [u64; 2]) -> bool {
-        trace == [0, 1].map(|half| self.trace[half].load(Ordering::Relaxed))
+    fn is_of(&self, root: u64, trace: [u64; 2]) -> bool {
+        self.state().root() == root
+            && trace == [0, 1].map(|half| self.trace[half].load(Ordering::Relaxed))
     }
 
     #[inline(always)]
