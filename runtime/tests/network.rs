@@ -5,6 +5,9 @@
 mod everything;
 #[path = "network/failures.rs"]
 mod failures;
+#[cfg(all(feature = "gzip", feature = "zstd"))]
+#[path = "network/opentelemetry_collector.rs"]
+mod opentelemetry_collector;
 mod support;
 #[cfg(feature = "tls")]
 #[path = "network/tls.rs"]

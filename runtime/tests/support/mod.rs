@@ -36,6 +36,9 @@ pub(crate) fn in_own_process(path: &str, body: fn()) {
     let (out, err) = (text(&child.stdout), text(&child.stderr));
     assert!(child.status.success(), "{}\n{out}\n{err}", child.status);
     assert!(out.contains("1 passed"), "the test was not found: {out}");
+    if let Some((_, why)) = out.split_once("not checked: ") {
+        println!("not checked: {}", why.lines().next().unwrap_or_default());
+    }
 }
 
 /// Makes each function a test that runs in a process of its own.
@@ -70,12 +73,16 @@ pub(crate) fn steps(from: usize, count: usize) {
 
 /// What the .jsonl holds.
 pub(crate) fn written(trace: &TraceGuard) -> Vec<Span> {
+    read_lines(&written_lines(trace), &ReadOptions::default()).spans
+}
+
+/// The .jsonl itself.
+pub(crate) fn written_lines(trace: &TraceGuard) -> Vec<u8> {
     let dir = trace.run_dir().expect("the run has a directory");
     let entries = std::fs::read_dir(dir).expect("it can be listed");
     let paths = entries.map(|entry| entry.expect("it can be read").path());
     let file = paths.into_iter().find(|path| path.extension().is_some_and(|e| e == "jsonl"));
-    let bytes = std::fs::read(file.expect("there is a .jsonl")).expect("it can be read");
-    read_lines(&bytes, &ReadOptions::default()).spans
+    std::fs::read(file.expect("there is a .jsonl")).expect("it can be read")
 }
 
 /// Flushes; the time it took is at most a little more than `within`.
