@@ -8,6 +8,9 @@ mod failures;
 #[cfg(all(feature = "gzip", feature = "zstd"))]
 #[path = "network/opentelemetry_collector.rs"]
 mod opentelemetry_collector;
+#[cfg(all(feature = "gzip", feature = "zstd"))]
+#[path = "network/peer.rs"]
+mod peer;
 mod support;
 #[cfg(feature = "tls")]
 #[path = "network/tls.rs"]
