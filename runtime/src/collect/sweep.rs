@@ -134,18 +134,9 @@ impl Sweep {
         let mut out = Out { line: Line::new(timeline), export };
         let mut news = 0;
         let blocks = self.pool.blocks();
-        self.chunks.resize(blocks * (BLOCK / SMALL_CHUNK), Chunk::default());
-        for block in 1..blocks {
-            let words = self.pool.block(block);
-            let kind = words[chunk::KIND].load(Ordering::Acquire);
-            if kind as u32 != chunk::RECORDS {
-                continue;
-            }
-            let size = (kind >> 32) as usize;
-            for (at, words) in words.chunks(size / 8).enumerate() {
-                let page = block * (BLOCK / SMALL_CHUNK) + at * (size / SMALL_CHUNK);
-                news += self.look(page, words, &mut out);
-            }
+        self.chunks.resize(blocks * PAGES, Chunk::default());
+        for (page, words) in chunks_of(self.pool, blocks) {
+            news += self.look(page, words, &mut out);
         }
         self.hand_out(&mut out);
         self.take_ended_in_place(&mut out);
@@ -408,6 +399,23 @@ impl Sweep {
 }
 
 const PAGES: usize = BLOCK / SMALL_CHUNK;
+
+/// The chunks of records in so many blocks, the header's included, each with its page.
+fn chunks_of(
+    pool: &'static Pool,
+    blocks: usize,
+) -> impl Iterator<Item = (usize, &'static [AtomicU64])> {
+    let of_block = move |block: usize| {
+        let words = pool.block(block);
+        let kind = words[chunk::KIND].load(Ordering::Acquire);
+        let size = (kind >> 32) as usize;
+        let is_records = kind as u32 == chunk::RECORDS;
+        let chunks = is_records.then(|| words.chunks(size / 8)).into_iter().flatten();
+        let page = move |at: usize| block * PAGES + at * (size / SMALL_CHUNK);
+        chunks.enumerate().map(move |(at, words)| (page(at), words))
+    };
+    (1..blocks).flat_map(of_block)
+}
 
 struct Out<'a> {
     line: Line<'a>,

@@ -2,7 +2,7 @@
 //!
 //! It goes there when a sink has lost some of its spans, and when those that wait hold half of the pool or little is left.
 
-use super::{Chunk, PAGES, Sweep};
+use super::{Chunk, Sweep, chunks_of};
 use crate::chunk::generation;
 use crate::collect::held::{Held, Room, Step};
 use crate::collect::sink::Standing;
@@ -95,39 +95,29 @@ impl Sweep {
 
     fn recycle_held(&mut self, held: &mut Held) {
         let (mut waiting, most) = (0, self.pool.limit() / 2);
-        for block in 1..self.pool.blocks() {
-            let words = self.pool.block(block);
-            let kind = words[chunk::KIND].load(Ordering::Acquire);
-            if kind as u32 != chunk::RECORDS {
+        for (page, words) in chunks_of(self.pool, self.pool.blocks()) {
+            let Some(known) = self.chunks.get_mut(page) else { continue };
+            // Of a span that is still to be handed out it would not be known later which use of the chunk it is of.
+            if !known.progress.is_done(words) || known.unsafe_spans > known.handed {
                 continue;
             }
-            let size = (kind >> 32) as usize;
-            for (at, words) in words.chunks(size / 8).enumerate() {
-                let Some(known) = self.chunks.get_mut(block * PAGES + at * (size / SMALL_CHUNK))
-                else {
-                    continue;
+            if known.unsafe_spans > 0 || known.wanted > 0 {
+                let size = size_of_val(words);
+                let room = match self.pool.is_short() {
+                    true => Room::Short,
+                    false if waiting + size > most => Room::Half,
+                    false => Room::Enough,
                 };
-                // Of a span that is still to be handed out it would not be known later which use of the chunk it is of.
-                if !known.progress.is_done(words) || known.unsafe_spans > known.handed {
+                let copy = words.iter().map(|word| word.load(Ordering::Relaxed));
+                let leaves = known.is_lost || room != Room::Enough;
+                if !leaves || !held.spool(copy, known.unsafe_spans, room) {
+                    waiting += size;
                     continue;
                 }
-                if known.unsafe_spans > 0 || known.wanted > 0 {
-                    let room = match self.pool.is_short() {
-                        true => Room::Short,
-                        false if waiting + size > most => Room::Half,
-                        false => Room::Enough,
-                    };
-                    let copy = words.iter().map(|word| word.load(Ordering::Relaxed));
-                    let leaves = known.is_lost || room != Room::Enough;
-                    if !leaves || !held.spool(copy, known.unsafe_spans, room) {
-                        waiting += size;
-                        continue;
-                    }
-                    held.wanted += i64::from(known.wanted);
-                }
-                *known = Chunk::of(known.epoch + 1);
-                self.pool.recycle(words);
+                held.wanted += i64::from(known.wanted);
             }
+            *known = Chunk::of(known.epoch + 1);
+            self.pool.recycle(words);
         }
     }
 

@@ -1,6 +1,6 @@
 //! Chunks that are done with: their spans are safe, and their room is used anew.
 
-use super::{Chunk, PAGES, Sweep};
+use super::{Chunk, PAGES, Sweep, chunks_of};
 use crate::chunk::generation;
 use crate::collect::details::Pin;
 use stagetrace_wire::recording::layout::{SMALL_CHUNK, chunk, slot};
@@ -35,26 +35,15 @@ impl Sweep {
 
     fn recycle(&mut self) {
         let (mut held, most) = (0, self.pool.limit() / 4);
-        for block in 1..self.pool.blocks() {
-            let words = self.pool.block(block);
-            let kind = words[chunk::KIND].load(Ordering::Acquire);
-            if kind as u32 != chunk::RECORDS {
-                continue;
-            }
-            let size = (kind >> 32) as usize;
-            for (at, words) in words.chunks(size / 8).enumerate() {
-                let Some(known) = self.chunks.get_mut(block * PAGES + at * (size / SMALL_CHUNK))
-                else {
-                    continue;
-                };
-                let done = known.unsafe_spans == 0 && known.progress.is_done(words);
-                // Details of spans that are not exported stay where a kill leaves them, in a quarter of the room.
-                if done && known.wanted > 0 && held + size <= most {
-                    held += size;
-                } else if done {
-                    *known = Chunk::of(known.epoch + 1);
-                    self.pool.recycle(words);
-                }
+        for (page, words) in chunks_of(self.pool, self.pool.blocks()) {
+            let Some(known) = self.chunks.get_mut(page) else { continue };
+            let done = known.unsafe_spans == 0 && known.progress.is_done(words);
+            // Details of spans that are not exported stay where a kill leaves them, in a quarter of the room.
+            if done && known.wanted > 0 && held + size_of_val(words) <= most {
+                held += size_of_val(words);
+            } else if done {
+                *known = Chunk::of(known.epoch + 1);
+                self.pool.recycle(words);
             }
         }
     }
