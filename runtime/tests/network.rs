@@ -6,6 +6,9 @@ mod everything;
 #[path = "network/failures.rs"]
 mod failures;
 #[cfg(all(feature = "gzip", feature = "zstd"))]
+#[path = "network/jaeger.rs"]
+mod jaeger;
+#[cfg(all(feature = "gzip", feature = "zstd"))]
 #[path = "network/opentelemetry_collector.rs"]
 mod opentelemetry_collector;
 #[cfg(all(feature = "gzip", feature = "zstd"))]
