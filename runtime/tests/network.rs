@@ -30,8 +30,14 @@ fn start(otlp: Otlp) -> TraceGuard {
     init(patient().otlp(otlp)).unwrap()
 }
 
+/// With limits that [`everything`] exceeds.
 fn patient() -> TraceConfig {
-    config().batching(|batching| batching.export_timeout = LONG)
+    config().batching(|batching| batching.export_timeout = LONG).span_limits(|limits| {
+        limits.attributes = 14;
+        limits.events = 4;
+        limits.links = 3;
+        limits.attributes_per_event = 2;
+    })
 }
 
 fn collector() -> Collector {
@@ -70,6 +76,9 @@ fn delivers(to: fn(String) -> Otlp, protocol: Protocol, compression: Compression
         assert_eq!(arrived, file);
     }
     assert_eq!(sink("otlp").exported, 12);
+    let crowded = arrived.one("crowded");
+    let dropped = (crowded.dropped_attributes, crowded.dropped_events, crowded.dropped_links);
+    assert_eq!((dropped, crowded.events[0].dropped_attributes), ((7, 16, 17), 1));
 
     let request = &collector.requests()[0];
     assert_eq!((request.protocol, &request.error), (Some(protocol), &None));

@@ -2,8 +2,8 @@
 
 use crate::everything::everything;
 use crate::peer::{Peer, exchange};
-use crate::start;
-use crate::support::{LONG, config, flush, scenarios, sink, wait_until, written, written_lines};
+use crate::support::{LONG, flush, scenarios, sink, wait_until, written, written_lines};
+use crate::{patient, start};
 use stagetrace::{Compression, Otlp, init};
 use stagetrace_wire::otlp::json::{ReadOptions, read_lines};
 use stagetrace_wire::span::Span;
@@ -109,7 +109,7 @@ scenarios! {
 
     fn an_opentelemetry_collector_reads_each_line_of_the_file() {
         let Some(collector) = Collector::start("lines") else { return };
-        let trace = init(config()).unwrap();
+        let trace = init(patient()).unwrap();
         everything();
         flush(LONG).unwrap();
         let lines = written_lines(&trace);
