@@ -1,6 +1,7 @@
 //! Public counters: what became of every span.
 
 use crate::chunk::DropCause;
+use std::time::SystemTime;
 
 /// What became of every span so far, as the collector saw it at one moment.
 ///
@@ -107,8 +108,23 @@ pub struct SinkStatus {
     pub failed_by: Vec<(&'static str, u64)>,
     /// The error that it fails with now; `None` while it is well.
     pub failing: Option<String>,
+    /// Since when it has failed without a success in between; `None` while it is well.
+    pub failing_since: Option<SystemTime>,
     /// Panics of its exporter that were contained.
     pub panics: u64,
+}
+
+impl SinkStatus {
+    /// It fails, with this.
+    pub(crate) fn fails(&mut self, problem: String) {
+        self.failing = Some(problem);
+        self.failing_since.get_or_insert_with(SystemTime::now);
+    }
+
+    /// It is well again.
+    pub(crate) fn recovers(&mut self) {
+        (self.failing, self.failing_since) = (None, None);
+    }
 }
 
 impl Stats {

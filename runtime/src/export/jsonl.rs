@@ -240,7 +240,7 @@ impl JsonLines {
 
     fn error(&mut self, error: &io::Error) -> SinkError {
         let problem = format!("cannot write {}: {error}", self.path.display());
-        self.status.failing = Some(problem.clone());
+        self.status.fails(problem.clone());
         SinkError { sink: NAME, problem }
     }
 }
@@ -284,7 +284,8 @@ impl Sink for JsonLines {
             return Err(self.error(&error));
         }
         self.buffer.shrink_to(2 * LINE);
-        (self.status.failing, self.failed_at) = (None, None);
+        self.status.recovers();
+        self.failed_at = None;
         self.rotate();
         Ok(())
     }

@@ -80,7 +80,7 @@ impl Metrics {
             self.instruments = Some(instruments);
             if recorded.is_ok() {
                 self.status.exported += spans;
-                self.status.failing = None;
+                self.status.recovers();
                 return;
             }
             fail(&mut self.status);
@@ -104,7 +104,7 @@ fn fail(status: &mut SinkStatus) {
     let problem = "the meter panicked";
     complain::warn("metrics", format_args!("{problem}: metrics lack spans"));
     status.panics += 1;
-    status.failing = Some(problem.to_owned());
+    status.fails(problem.to_owned());
 }
 
 impl Sink for Metrics {

@@ -9,7 +9,7 @@ use crate::config::Batching;
 use crate::stats::SinkStatus;
 use std::collections::VecDeque;
 use std::mem;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How much longer than allowed a call may take before the exporter is said to hang: what can be
 /// cancelled has been.
@@ -56,6 +56,7 @@ pub(super) struct State<B> {
     failed: Losses,
     panics: u64,
     failing: Option<String>,
+    failing_since: Option<SystemTime>,
     call: Option<Call>,
     /// Whether the call should have returned long ago. Its spans are lost, and so is what comes
     /// until it does.
@@ -111,6 +112,7 @@ impl<B: Batch> State<B> {
             failed: Losses::default(),
             panics: 0,
             failing: None,
+            failing_since: None,
             call: None,
             hangs: false,
             closed: false,
@@ -214,6 +216,7 @@ impl<B: Batch> State<B> {
             failed: self.failed.total(),
             failed_by: self.failed.by_cause().map(|(cause, count)| (cause.name(), count)).collect(),
             failing: self.failing.clone(),
+            failing_since: self.failing_since,
             panics: self.panics,
             ..SinkStatus::default()
         }
@@ -272,7 +275,7 @@ impl<B: Batch> State<B> {
                 }
                 self.exported += left;
                 if left > 0 && left == call.spans {
-                    self.failing = None;
+                    (self.failing, self.failing_since) = (None, None);
                 }
             }
             Err(Failure { cause, problem }) => {
@@ -357,6 +360,7 @@ impl<B: Batch> State<B> {
         self.failed.add(cause, spans);
         self.trouble.lost.add(cause, spans);
         self.trouble.first.get_or_insert_with(|| problem.to_owned());
+        self.failing_since.get_or_insert_with(SystemTime::now);
         if self.failing.as_deref() != Some(problem) {
             self.failing = Some(problem.to_owned());
         }

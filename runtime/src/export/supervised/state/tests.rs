@@ -203,6 +203,22 @@ fn a_flush_names_every_failure_since_the_last_one() {
 }
 
 #[test]
+fn since_when_it_fails_is_told_until_a_success() {
+    let (now, mut state) = (Instant::now(), state(None, 1));
+    let mut export = |result: Result<Vec<(u64, Failure)>, Failure>| {
+        put(&mut state, 1, now);
+        assert_eq!(batch(state.next(now)), 1);
+        state.done(result, None);
+        state.status().failing_since
+    };
+    assert_eq!(export(Ok(Vec::new())), None);
+    let since = export(Err(Failure::refused("no route".to_owned())));
+    assert!(since.is_some_and(|since| since <= SystemTime::now()));
+    assert_eq!(export(Err(Failure::refused("no answer".to_owned()))), since);
+    assert_eq!(export(Ok(Vec::new())), None);
+}
+
+#[test]
 fn what_goes_wrong_is_said_aloud_once_per_cause() {
     let (mut state, now) = (state(None, 1), Instant::now());
     put(&mut state, 3, now);
