@@ -20,6 +20,8 @@ fn compile() -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["rustc", "--quiet", "--locked", "--package", "stagetrace-ui-tests"]);
     cargo.args(["--example", "off", "--"]);
+    // As most users build: then the compiler inlines nothing of another crate unless it is told that it may.
+    cargo.env("CARGO_INCREMENTAL", "1");
     cargo
 }
 

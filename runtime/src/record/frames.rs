@@ -33,6 +33,7 @@ impl Mark {
     pub(crate) const NONE: Mark = Mark { depth: 0, serial: 0 };
 
     /// Whether there is no frame.
+    #[inline]
     pub(crate) fn is_none(self) -> bool {
         self.depth == 0
     }
