@@ -118,7 +118,7 @@ fn recovery_refuses_a_busy_process_and_changes_nothing() {
     victim.wait_for(600);
     let dead = victim.kill();
     assert!(file(&run, "part").is_none());
-    assert!(dead.recovered(Remove::Yes).acknowledged > 0);
+    assert!(dead.recovered(Remove::Yes).acknowledged > 1000);
 }
 
 #[test]
@@ -154,5 +154,5 @@ fn the_next_process_adopts_what_was_killed_and_so_does_the_one_after_a_killed_ad
     assert!(!recording.exists(), "nobody adopted it");
     let found = dead.found(&run);
     assert_eq!(found.spans.values().any(is_open), was_open);
-    assert!(found.acknowledged > 0, "{found:?}");
+    assert!(found.acknowledged > 500, "{found:?}");
 }
