@@ -2,43 +2,18 @@
 #![cfg(all(feature = "metrics", not(stagetrace_off)))]
 #![expect(dead_code, reason = "of the meters one is used")]
 
+#[path = "support/allocations.rs"]
+mod allocations;
 #[path = "metrics/meters.rs"]
 mod meters;
 
+use allocations::ALLOCATIONS;
 use stagetrace::{TraceConfig, init_with, metrics, span, stage};
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-struct Counting;
-
-/// By whichever thread.
-static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 static RECORDED: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `realloc`.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
 
 #[stage("step", attrs("number" = _number))]
 fn step(_number: usize) {}

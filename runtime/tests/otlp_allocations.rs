@@ -1,41 +1,17 @@
 //! From the program's thread to encoded bytes, nothing is allocated once it has run for a while.
 #![cfg(not(stagetrace_off))]
 
+#[path = "support/allocations.rs"]
+mod allocations;
+
+use allocations::ALLOCATIONS;
 use stagetrace::{Exporter, Outcome, TraceConfig, TraceState, Traced, init_with, stage};
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
-
-struct Counting;
-
-/// By whichever thread.
-static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 static SENT: AtomicUsize = AtomicUsize::new(0);
-
-// SAFETY: every call is passed on to the system's allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `realloc`.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
 
 #[derive(Traced, Default)]
 #[traced(name = "request")]

@@ -120,24 +120,20 @@ impl<'a> Environment<'a> {
     /// The members of `key=value,key=value`, values percent-decoded, later ones last. A member
     /// that is wrong costs only itself.
     pub(super) fn pairs(&mut self, name: &str) -> Vec<(String, String)> {
-        let Some(value) = self.text(name) else {
-            return Vec::new();
-        };
-        let mut pairs = Vec::new();
-        for member in members(&value) {
-            match pair(member) {
-                Ok(pair) => pairs.push(pair),
-                Err(rule) => {
-                    self.warn(name, ConfigProblem::Malformed { value: member.to_owned(), rule });
-                }
-            }
-        }
-        pairs
+        self.pairs_or(name, |member, rule| ConfigProblem::Malformed { value: member.into(), rule })
     }
 
     /// The same where values may be secret: no warning repeats one.
     #[cfg(feature = "_network")]
     pub(super) fn secret_pairs(&mut self, name: &str) -> Vec<(String, String)> {
+        self.pairs_or(name, |_, rule| ConfigProblem::Secret { rule })
+    }
+
+    fn pairs_or(
+        &mut self,
+        name: &str,
+        problem: impl Fn(&str, &'static str) -> ConfigProblem,
+    ) -> Vec<(String, String)> {
         let Some(value) = self.text(name) else {
             return Vec::new();
         };
@@ -145,7 +141,7 @@ impl<'a> Environment<'a> {
         for member in members(&value) {
             match pair(member) {
                 Ok(pair) => pairs.push(pair),
-                Err(rule) => self.warn(name, ConfigProblem::Secret { rule }),
+                Err(rule) => self.warn(name, problem(member, rule)),
             }
         }
         pairs
