@@ -1,11 +1,11 @@
 //! An exporter gets the same spans as the file.
 
-use crate::everything::everything;
+use crate::everything::{everything, plain};
 use crate::support::{LONG, config, flush, scenarios, sink, written};
 use opentelemetry::trace::{self, Status};
 use opentelemetry::{Array, KeyValue};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, SpanData};
-use stagetrace::{SpanLimits, init_with, otel};
+use stagetrace::{Outcome, SpanLimits, init_with, otel, span};
 use stagetrace_wire::id::{SpanId, TraceId};
 use stagetrace_wire::span::{self as wire, SpanKind, StatusCode, Value, flags};
 use std::collections::BTreeMap;
@@ -23,6 +23,20 @@ scenarios! {
         the_case_is_rich_enough(&spans);
         let alone = spans.values().find(|span| span.name == "alone").unwrap();
         assert_eq!(alone.attribute("text"), Some(&"inline é".into()));
+    }
+
+    fn what_is_cut_is_cut_whatever_its_batch_begins_with() {
+        let exporter = InMemorySpanExporter::default();
+        let config = config().span_limits(|limits| limits.attribute_length = Some(3));
+        let _trace = init_with(config, [otel::exporter("memory", exporter.clone())]).unwrap();
+        // The first span has more than its record.
+        span!("cancelled").end(Outcome::Cancelled);
+        plain("a long text", None);
+        flush(LONG).unwrap();
+        let spans = exporter.get_finished_spans().unwrap();
+        let spans: Vec<_> = spans.iter().map(to_wire).collect();
+        assert_eq!(spans[0].status.code, StatusCode::Error);
+        assert_eq!(spans[1].attribute("text"), Some(&"a l".into()));
     }
 
     fn what_is_cut_in_the_file_is_cut_for_an_exporter() {

@@ -139,9 +139,7 @@ impl Encode for Packer {
             return batch.spans.push(Waiting::Converted(Box::new(span)));
         }
         let record = span.record.0;
-        if batch.spans.is_empty() {
-            batch.limits = *span.limits;
-        }
+        batch.limits = *span.limits;
         // Values that are bytes become base64, which is longer by a third.
         let values = size_of_val(record) * 3 / 2;
         let weight = self.weights.of(span.number, || Some(weight::of_site(span.site)));
