@@ -131,14 +131,9 @@ impl Tail {
             } else if self.verdicts.drops(&(root, trace)) {
                 self.counts.sampled_out += row.spans() as u64;
             } else {
-                let waiting = self.waiting.entry(trace).or_insert_with(|| {
-                    self.order.push_back((now, trace));
-                    Waiting::new(now, self.arrived)
+                self.wait(trace, row.spans(), now, |waiting| {
+                    row.iter().for_each(|span| waiting.add_plain(&span));
                 });
-                for span in row.iter() {
-                    self.bytes += waiting.add_plain(&span);
-                }
-                self.counts.undecided += row.spans() as u64;
             }
         }
     }
@@ -158,29 +153,45 @@ impl Tail {
             self.counts.sampled_out += 1;
             return;
         }
+        let begins = span.begins_here();
+        // Or a request below another one, which has ended before and was not wanted.
+        let decides = begins || span.is_root() && self.verdicts.drops_part_of(&trace);
+        let waiting = self.wait(trace, 1, now, |waiting| waiting.add(span));
+        if !decides {
+            return;
+        }
+        let course = Course {
+            trace_id: span.trace_id.to_u128(),
+            site: Some(span.number),
+            took: Duration::from_nanos(span.end - span.begin),
+            failed: waiting.failed,
+        };
+        let mut roots = vec![root];
+        if begins {
+            roots.extend(waiting.requests_below());
+        }
+        self.decide(trace, &course, &roots, now, timeline, out);
+    }
+
+    /// Has `add` add so many spans to what waits of a trace.
+    fn wait(
+        &mut self,
+        trace: Trace,
+        spans: usize,
+        now: Instant,
+        add: impl FnOnce(&mut Waiting),
+    ) -> &Waiting {
         let waiting = self.waiting.entry(trace).or_insert_with(|| {
             self.order.push_back((now, trace));
-            Waiting::new(now, self.arrived)
+            let waiting = Waiting::new(now, self.arrived);
+            self.bytes += waiting.bytes;
+            waiting
         });
-        self.bytes += waiting.add(span);
-        self.counts.undecided += 1;
-        let mut roots = vec![root];
-        let decides = if span.begins_here() {
-            roots.extend(waiting.requests_below());
-            true
-        } else {
-            // A request below another one, which has ended before and was not wanted.
-            span.is_root() && self.verdicts.drops_part_of(&trace)
-        };
-        if decides {
-            let course = Course {
-                trace_id: span.trace_id.to_u128(),
-                site: Some(span.number),
-                took: Duration::from_nanos(span.end - span.begin),
-                failed: waiting.failed,
-            };
-            self.decide(trace, &course, &roots, now, timeline, out);
-        }
+        let before = waiting.bytes;
+        add(waiting);
+        self.bytes += waiting.bytes - before;
+        self.counts.undecided += spans as u64;
+        waiting
     }
 
     /// Decides the trace that has waited longest, as it stands. `false` if none waits.
@@ -215,7 +226,7 @@ impl Tail {
     ) {
         let is_wanted = self.policy.wants(course, now);
         let Some(mut waiting) = self.waiting.remove(&trace) else { return };
-        self.bytes -= waiting.bytes();
+        self.bytes -= waiting.bytes;
         self.counts.undecided -= waiting.spans() as u64;
         if is_wanted {
             self.verdicts.keep(trace, now);
@@ -231,7 +242,7 @@ impl Tail {
         self.counts.sampled_out += (spans - waiting.spans()) as u64;
         if waiting.spans() > 0 {
             // Another request's of the same trace. It keeps its place among those that wait.
-            self.bytes += waiting.bytes();
+            self.bytes += waiting.bytes;
             self.counts.undecided += waiting.spans() as u64;
             self.waiting.insert(trace, waiting);
         }

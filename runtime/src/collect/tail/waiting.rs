@@ -19,11 +19,16 @@ pub(super) struct Waiting {
     pub(super) begin: u64,
     /// Whether a span in it failed.
     pub(super) failed: bool,
+    /// Bytes that it takes, what it costs to know of it included.
+    pub(super) bytes: usize,
     /// The records of its plain spans.
     plain: Vec<u64>,
     plain_spans: usize,
     others: Vec<Other>,
 }
+
+/// What a trace costs without its spans: this, its place in a map that is half empty, and one in the order of all.
+const TRACE: usize = 2 * size_of::<([u64; 2], Waiting)>() + size_of::<(Instant, [u64; 2])>();
 
 /// A span that is more than its record.
 #[derive(Debug)]
@@ -51,20 +56,21 @@ impl Waiting {
     /// A trace of which nothing waits yet.
     pub(super) fn new(since: Instant, before: u64) -> Waiting {
         let (plain, others) = (Vec::new(), Vec::new());
-        Waiting { since, before, begin: u64::MAX, failed: false, plain, plain_spans: 0, others }
+        let (begin, failed, bytes) = (u64::MAX, false, TRACE);
+        Waiting { since, before, begin, failed, bytes, plain, plain_spans: 0, others }
     }
 
-    /// Adds a plain span; gives how many bytes that took.
-    pub(super) fn add_plain(&mut self, span: &Plain<'_>) -> usize {
-        let words = span.words();
+    /// Adds a plain span.
+    pub(super) fn add_plain(&mut self, span: &Plain<'_>) {
+        let (words, before) = (span.words(), self.plain.capacity());
         self.plain.extend_from_slice(words);
         self.plain_spans += 1;
         self.begin = self.begin.min(words[slot::BEGIN]);
-        size_of_val(words)
+        self.bytes += (self.plain.capacity() - before) * size_of::<u64>();
     }
 
-    /// Adds any span; gives how many bytes that took.
-    pub(super) fn add(&mut self, span: &SpanView<'_>) -> usize {
+    /// Adds any span.
+    pub(super) fn add(&mut self, span: &SpanView<'_>) {
         self.failed |= span.has_failed();
         self.begin = self.begin.min(span.begin);
         let other = Other {
@@ -81,19 +87,13 @@ impl Waiting {
             dropped_links: span.dropped_links,
             breakdown: span.breakdown.into(),
         };
-        let bytes = other.bytes();
+        self.bytes += other.bytes();
         self.others.push(other);
-        bytes
     }
 
     /// How many spans wait.
     pub(super) fn spans(&self) -> usize {
         self.plain_spans + self.others.len()
-    }
-
-    /// Bytes that they take.
-    pub(super) fn bytes(&self) -> usize {
-        size_of_val(&*self.plain) + self.others.iter().map(Other::bytes).sum::<usize>()
     }
 
     /// The roots to whose requests they belong, each once.
@@ -124,6 +124,8 @@ impl Waiting {
         }
         self.plain = plain;
         self.others.retain(|other| stays(&other.words));
+        let others: usize = self.others.iter().map(Other::bytes).sum();
+        self.bytes = TRACE + self.plain.capacity() * size_of::<u64>() + others;
     }
 
     /// Hands all of them over.
@@ -140,7 +142,9 @@ impl Waiting {
 impl Other {
     fn bytes(&self) -> usize {
         let details: usize = self.details.iter().map(|detail| size_of_val(&*detail.words)).sum();
-        size_of::<Other>() + size_of_val(&*self.words) + size_of_val(&*self.details) + details
+        let parts = size_of_val(&*self.words) + size_of_val(&*self.details) + details;
+        // Lists that grow are half empty.
+        2 * size_of::<Other>() + parts + size_of_val(&*self.breakdown)
     }
 
     fn view<'a>(&'a self, context: Context<'a>) -> SpanView<'a> {
