@@ -262,11 +262,11 @@ fn stop(started: &'static Started, within: Duration) -> Result<Stats, FlushError
     let flushed = flushed.ok_or(FlushError::Deadline(within))?;
     let _ = running.last.set(flushed.stats.clone());
     running.finish_adopting(deadline);
-    // Without a .jsonl nothing has a mark, though exporters have it.
-    let marks = started.settings.jsonl && running.place.dir.is_some();
+    // Without a file for it that anybody finds, what nobody has is no reason to keep a recording.
+    let unwritten = flushed.marks_tell && started.settings.jsonl && running.place.dir.is_some();
     // Else the recording stays, and what only it holds is recovered by the next process.
     if flushed.is_safe
-        && let Err(error) = running.place.close(&running.pool.closed_image(marks))
+        && let Err(error) = running.place.close(&running.pool.closed_image(unwritten))
     {
         complain::warn("close", format_args!("cannot close the recording: {error}"));
     }

@@ -49,12 +49,7 @@ impl<R> Captured<R> {
 pub fn capture<R>(f: impl FnOnce() -> R) -> Captured<R> {
     let _open = Capturing::new();
     let recorder = Lent::new();
-    let mine = Local::for_capture(recorder.pool);
-    let output = {
-        let _swapped = Swapped::new(&mine);
-        f()
-    };
-    mine.close();
+    let output = record_into(recorder.pool, f);
     let (resource, scope) = (Arc::new(Resource::default()), Arc::new(Scope::default()));
     let timeline =
         Timeline::new([Anchor { ticks: 0, monotonic: 0, rate: 1 << 32, wall: 0, error: 0 }]);
@@ -74,6 +69,17 @@ pub fn capture<R>(f: impl FnOnce() -> R) -> Captured<R> {
         recorder.give_back();
     }
     Captured { output, spans }
+}
+
+/// Has what `f` does on this thread recorded in a pool.
+fn record_into<R>(pool: &'static Pool, f: impl FnOnce() -> R) -> R {
+    let mine = Local::for_capture(pool);
+    let output = {
+        let _swapped = Swapped::new(&mine);
+        f()
+    };
+    mine.close();
+    output
 }
 
 /// Blocks of a capture's recorder.
@@ -127,5 +133,47 @@ impl Drop for Swapped<'_> {
             local.swap(self.0);
             local.leave_capture();
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collect::Ended;
+    use crate::stage::{Site, SpanKind, Stage, StageInfo};
+
+    static STAGE: StageInfo = StageInfo::new("", "plain", 1, None);
+    static SITE: Site = Site::new(Stage::new(&STAGE), SpanKind::Internal, &[], "", "", 0);
+
+    /// How many spans went to the sinks in runs, and how many by themselves.
+    fn walked(f: impl FnOnce()) -> (usize, usize) {
+        let _open = Capturing::new();
+        let recorder = Lent::new();
+        record_into(recorder.pool, f);
+        let timeline = Timeline::default();
+        let mut sweep = Sweep::new(recorder.pool, SpanLimits::default());
+        let (mut plain, mut others) = (0, 0);
+        for _ in 0..8 {
+            sweep.walk(&timeline, &mut |ended| match ended {
+                Ended::Plain(run) => plain += run.spans(),
+                Ended::One(_) => others += 1,
+            });
+        }
+        (plain, others)
+    }
+
+    #[test]
+    fn what_one_span_has_beside_its_record_makes_no_other_one_less_plain() {
+        let recorded = walked(|| {
+            let open = crate::span!("open");
+            open.add_event("event", &[]);
+            open.in_scope(|| (0..100).for_each(|_| drop(crate::record::enter::<0>(&SITE))));
+            open.in_scope(|| {
+                let _plain = crate::record::enter::<0>(&SITE);
+                crate::add_event("event", &[]);
+            });
+            std::mem::forget(open);
+        });
+        assert_eq!(recorded, (100, 1));
     }
 }

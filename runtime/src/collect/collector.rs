@@ -53,6 +53,8 @@ pub(crate) struct Flushed {
     pub(crate) failures: Vec<SinkError>,
     /// Nothing that ended is in the recording alone.
     pub(crate) is_safe: bool,
+    /// What ended and bears no mark in the recording has come to nobody.
+    pub(crate) marks_tell: bool,
 }
 
 impl Collector {

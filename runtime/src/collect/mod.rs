@@ -27,6 +27,8 @@ mod worker;
 
 pub(crate) use anchors::Anchors;
 pub(crate) use collector::{Collector, Flushed, Parts};
+#[cfg(test)]
+pub(crate) use ended::Ended;
 pub(crate) use owned::to_span;
 #[cfg(feature = "metrics")]
 pub(crate) use requests::open_requests;

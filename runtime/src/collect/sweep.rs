@@ -128,6 +128,11 @@ impl Sweep {
         self.marks = marks;
     }
 
+    /// Whether spans that are safe are marked in the recording.
+    pub(super) fn marks(&self) -> bool {
+        self.marks
+    }
+
     /// Walks once, and hands every span that is ready to `export`. Gives how many records were new.
     pub(crate) fn walk(&mut self, timeline: &Timeline, export: &mut dyn FnMut(Ended<'_>)) -> usize {
         self.count += 1;
@@ -186,9 +191,13 @@ impl Sweep {
         let meta = word(slot::META);
         let behind = record.get(slot::WORDS..usize::from((meta >> 32) as u16));
         let (true, Some(behind)) = (self.gathered.admits(slot), behind) else { return false };
-        if !self.details.is_empty() || !self.gathered.has_room(behind.len()) {
+        // Details may also have come without the span's knowing.
+        if self.details.seen(word(slot::SPAN)) > 0 {
+            return false;
+        }
+        if !self.gathered.has_room(behind.len()) {
             self.hand_out(out);
-            if !self.details.is_empty() || !self.gathered.has_room(behind.len()) {
+            if !self.gathered.has_room(behind.len()) {
                 return false;
             }
         }

@@ -224,7 +224,8 @@ impl Worker {
             }
         }
         if stuck {
-            return;
+            // What every sink has let go need not wait for the one that fails.
+            return self.settle();
         }
         if !self.sweep.holds() {
             self.sweep.acknowledge(durable.is_some());
@@ -325,7 +326,9 @@ impl Worker {
         self.contained(Self::settle);
         let stats = self.stats();
         let is_safe = self.stuck_since.is_none() && stats.waiting == 0 && self.sweep.is_out();
-        Flushed { stats, failures, is_safe }
+        // Without a sink, too: all that has ended is there.
+        let marks_tell = self.sweep.marks() || self.sinks.is_empty();
+        Flushed { stats, failures, is_safe, marks_tell }
     }
 
     fn stats(&self) -> Stats {

@@ -7,6 +7,7 @@ use stagetrace::testing::tree;
 use stagetrace::{
     Outcome, Stats, TailSampling, TraceGuard, TraceState, Traced, current, init_with, span, stage,
 };
+use stagetrace_wire::recording::recover::{Remove, recover};
 use stagetrace_wire::span::Span;
 use std::time::Duration;
 
@@ -225,6 +226,21 @@ scenarios! {
         assert!(stats.sinks.iter().all(|sink| sink.handed == 3), "{stats:?}");
         assert_eq!((ids(&sent.spans()), ids(&written(&trace))), (vec![42], vec![42]));
         drop(open);
+    }
+
+    fn what_nobody_wanted_is_not_recovered_from_what_a_process_leaves() {
+        let (trace, _sent) = start(|tail| tail.jsonl = true);
+        for id in 0..10 {
+            let request = Generate::begun(id);
+            forward(&request);
+            request.finish(Outcome::Ok);
+        }
+        let run = trace.run_dir().unwrap().to_owned();
+        trace.shutdown(LONG).unwrap();
+        let files = std::fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path());
+        let mut recordings = files.filter(|path| path.extension().is_some_and(|e| e == "recording"));
+        let recovered = recover(recordings.next().unwrap(), &run, Remove::No).unwrap();
+        assert_eq!((recovered.ended, recovered.open, recovered.file), (0, 0, None));
     }
 
     fn at_the_end_nothing_is_left_undecided() {
