@@ -163,9 +163,14 @@ async fn an_answer_is_late_by_its_delay_and_the_spans_are_there_before() {
 #[tokio::test]
 async fn a_hanging_collector_reads_and_never_answers() {
     let collector = Collector::start().await.unwrap();
-    for protocol in PROTOCOLS {
+    for (round, protocol) in PROTOCOLS.into_iter().enumerate() {
         collector.script([Reply::hang()]);
-        let hanging = timeout(Duration::from_millis(200), deliver(&collector, protocol)).await;
+        let mut sending = std::pin::pin!(deliver(&collector, protocol));
+        tokio::select! {
+            answer = &mut sending => panic!("{protocol:?}: {answer:?}"),
+            came = collector.wait_for_requests(|all| all.len() > 2 * round, LONG) => drop(came.unwrap()),
+        }
+        let hanging = timeout(Duration::from_millis(200), sending).await;
         assert!(hanging.is_err(), "{protocol:?}: {hanging:?}");
         // It hangs for this one only.
         assert_eq!(deliver(&collector, protocol).await.unwrap().status, 200);
@@ -258,7 +263,8 @@ async fn a_collector_that_is_down_refuses_connections_until_it_is_up_again() {
         collector.accept_connections().unwrap();
         assert_eq!(deliver(&collector, Grpc).await.unwrap().status, 200);
     }
-    let ended = open.readable().await.and_then(|()| open.try_read(&mut [0; 9]));
+    let readable = timeout(LONG, open.readable()).await.expect("it is closed");
+    let ended = readable.and_then(|()| open.try_read(&mut [0; 9]));
     assert!(matches!(ended, Ok(0) | Err(_)), "connections from before are closed: {ended:?}");
     assert_eq!(collector.spans().len(), 4);
 }

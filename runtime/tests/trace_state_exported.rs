@@ -70,6 +70,7 @@ fn what_came_of_another_trace_is_not_exported() {
         request.begin(outer.position());
         request.finish(Outcome::Ok);
     });
+    assert_eq!(captured.spans.len(), 2);
     assert!(captured.spans.iter().all(|span| span.trace_state.is_empty()));
 }
 

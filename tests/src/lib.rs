@@ -17,5 +17,6 @@ mod wait;
 pub use process::{Alone, Ran, alone, command, finish};
 pub use spans::Spans;
 pub use wait::{
-    counters, flushed, resident_bytes, spin_until, start, start_exporting, start_with, until,
+    counters, flushed, processor_time, resident_bytes, spin_until, start, start_exporting,
+    start_with, until,
 };

@@ -86,3 +86,16 @@ pub fn resident_bytes() -> u64 {
     let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok());
     pages.expect("the second number is the resident pages") * 4096
 }
+
+/// Processor time of this process so far.
+///
+/// # Panics
+/// Where there is no `/proc`.
+pub fn processor_time() -> Duration {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux has /proc");
+    let (_, fields) = stat.rsplit_once(") ").expect("the name ends");
+    let fields: Vec<_> = fields.split(' ').collect();
+    let ticks = |at: usize| fields[at].parse::<u64>().expect("it is a number");
+    // Hundredths of a second, in user and in system mode.
+    Duration::from_millis((ticks(11) + ticks(12)) * 10)
+}

@@ -3,7 +3,7 @@
 
 use stagetrace::{DropCause, Outcome, Parent, Position, Traced, event, span, stage};
 use stagetrace_tests::pipeline::{Generate, decode, dispatch, forward, serve};
-use stagetrace_tests::{alone, counters, start, start_with};
+use stagetrace_tests::{alone, counters, processor_time, resident_bytes, start, start_with};
 use stagetrace_wire::span::{Span, SpanKind, StatusCode, Value};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -244,8 +244,9 @@ fn a_span_with_many_events_keeps_128_counts_the_rest_and_stays_a_success() {
         drop(span!("after"));
         let stats = trace.shutdown(Duration::from_secs(20)).expect("the file can be written");
         assert_eq!(stats.dropped(DropCause::DetailFull), 0);
-        let memory = stagetrace_tests::resident_bytes();
+        let (memory, busy) = (resident_bytes(), processor_time());
         assert!(memory < 64 << 20, "{memory} bytes");
+        assert!(busy < Duration::from_secs(5), "{busy:?}");
     })
     .run();
     let spans = ran.spans();

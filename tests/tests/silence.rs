@@ -2,17 +2,8 @@
 
 use stagetrace::{event, span};
 use stagetrace_tests::pipeline::serve;
-use stagetrace_tests::{alone, counters, flushed, start_with};
+use stagetrace_tests::{alone, counters, flushed, processor_time, start_with};
 use std::time::Duration;
-
-/// Processor time of this process so far.
-fn processor_time() -> Duration {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<_> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
-    let ticks = |at: usize| fields[at].parse::<u64>().unwrap();
-    // Hundredths of a second, in user and in system mode.
-    Duration::from_millis((ticks(11) + ticks(12)) * 10)
-}
 
 #[test]
 fn an_idle_process_records_nothing_of_its_own() {

@@ -142,7 +142,7 @@ pub(crate) async fn exchange_http1(
     let io = TokioIo::new(TcpStream::connect(collector.address()).await.expect("it listens"));
     let (mut sender, connection) = hyper::client::conn::http1::handshake(io).await?;
     let connection = tokio::spawn(connection);
-    let answer = read(sender.send_request(request).await?).await;
+    let answer = answered(sender.send_request(request)).await;
     connection.abort();
     answer
 }
@@ -155,9 +155,17 @@ pub(crate) async fn exchange_http2(
     let (mut sender, connection) =
         hyper::client::conn::http2::handshake(TokioExecutor::new(), io).await?;
     let connection = tokio::spawn(connection);
-    let answer = read(sender.send_request(request).await?).await;
+    let answer = answered(sender.send_request(request)).await;
     connection.abort();
     answer
+}
+
+/// The whole answer, which comes.
+async fn answered(
+    exchange: impl Future<Output = Result<hyper::Response<Incoming>, hyper::Error>>,
+) -> Result<Answer, hyper::Error> {
+    let whole = async { read(exchange.await?).await };
+    tokio::time::timeout(LONG, whole).await.expect("the answer comes")
 }
 
 async fn read(response: hyper::Response<Incoming>) -> Result<Answer, hyper::Error> {

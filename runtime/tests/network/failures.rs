@@ -257,24 +257,31 @@ fn one_of_seventeen_is_too_large(collector: &Collector, trace: &TraceGuard) {
 }
 
 fn again_after_a_restart(collector: &Collector) {
-    for number in 0..3 {
+    let mut fastest = LONG;
+    for number in 0..8 {
+        let begin = Instant::now();
         step(number);
         flush(LONG).unwrap();
+        if number > 0 {
+            fastest = fastest.min(begin.elapsed());
+        }
         collector.refuse_connections().unwrap();
         collector.accept_connections().unwrap();
     }
-    assert_eq!(numbers(collector), [0, 1, 2]);
-    assert_eq!(collector.requests().len(), 3);
-    assert_eq!(sink("otlp").exported, 3);
+    // The shortest wait before another attempt.
+    assert!(fastest < Duration::from_millis(100), "each lost an attempt: {fastest:?}");
+    assert_eq!(numbers(collector), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(collector.requests().len(), 8);
+    assert_eq!(sink("otlp").exported, 8);
 }
 
 fn for_one_that_hangs(to: fn(String) -> Otlp) {
     let collector = collector();
-    let trace = start(to(collector.endpoint()).timeout(Duration::from_millis(400)));
+    let trace = start(to(collector.endpoint()).timeout(Duration::from_secs(2)));
     collector.script([Reply::hang()]);
     steps(0, 8);
     let problems = problems(flush(LONG));
-    assert_eq!(problems[0].1, "lost 8 spans (timeout 8); `export`: no answer within 400ms");
+    assert_eq!(problems[0].1, "lost 8 spans (timeout 8); `export`: no answer within 2s");
     step(8);
     flush(LONG).unwrap();
     assert_eq!(numbers(&collector), [8]);

@@ -1,8 +1,9 @@
 //! Encrypted endpoints: who is trusted, who we are, and what is refused before anything is sent.
 
 use crate::support::{LONG, config, flush, problems, scenarios, sink, step, written};
+use crate::{collector, start};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use stagetrace::{InitError, Otlp, OtlpError, TraceConfig, TraceGuard, init};
+use stagetrace::{InitError, Otlp, OtlpError, TraceConfig, init};
 use stagetrace_collector::Collector;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -93,14 +94,6 @@ fn relay(acceptor: TlsAcceptor, to: SocketAddr) -> u16 {
         });
     });
     port
-}
-
-fn collector() -> Collector {
-    Collector::start_blocking().unwrap()
-}
-
-fn start(otlp: Otlp) -> TraceGuard {
-    init(config().batching(|batching| batching.export_timeout = LONG).otlp(otlp)).unwrap()
 }
 
 /// A span arrives with this.
@@ -200,7 +193,7 @@ scenarios! {
         let collector = collector();
         let certificates = Certificates::new("plain");
         let otlp = Otlp::http(format!("https://{}", collector.address()));
-        fails(otlp.certificate(certificates.path("ca.pem")), &collector, "");
+        fails(otlp.certificate(certificates.path("ca.pem")), &collector, "InvalidContentType");
     }
 
     fn a_file_that_cannot_be_used_is_the_program_s_mistake() {
