@@ -4,7 +4,7 @@
 //! directory, and their memory is given back.
 
 use crate::complain;
-use crate::files::separate_descriptors;
+use crate::files::{self, separate_descriptors};
 use crate::run;
 use crate::signals;
 use stagetrace_wire::recording::layout::BLOCK;
@@ -31,39 +31,62 @@ const FORGOTTEN: Duration = Duration::from_secs(24 * 60 * 60);
 /// Bytes of a mapped recording at least.
 const MAPPED: u64 = (crate::chunk::STEP_BLOCKS * BLOCK) as u64;
 
+/// What was adopted.
+#[derive(Debug, Default)]
+pub(crate) struct Adopted {
+    /// Recordings that held something.
+    pub(crate) recordings: usize,
+    /// Spans that were written now, and those of them that were open.
+    pub(crate) ended: usize,
+    pub(crate) open: usize,
+    /// What could not be recovered, and why.
+    pub(crate) problems: Vec<String>,
+}
+
 /// Starts adopting in the background. `None` if there is no thread for it; then the next start will do it.
 pub(crate) fn in_background(output_dir: PathBuf) -> Option<JoinHandle<()>> {
-    let adopt = move || {
+    let work = move || {
         signals::block();
         // It opens many files, at a time when daemons close all that they find open.
         separate_descriptors();
-        let mut recovered = 0;
-        for candidate in candidates(&output_dir) {
-            let path = &candidate.path;
-            // Living processes, and those that closed their recordings, are nothing to speak of.
-            let adopted = adopt(&candidate);
-            recovered += usize::from(matches!(adopted, Ok(Some(_))));
-            match adopted {
-                Ok(Some(Recovered { ended, open, file: Some(file), .. })) if ended + open > 0 => {
-                    complain::info(format_args!(
-                        "recovered {ended} spans and {open} open ones of a dead process into {}",
-                        file.display()
-                    ));
-                }
-                Ok(_) | Err(RecoverError::InUse) => {}
-                // Another process was faster.
-                Err(_) if !path.exists() => {}
-                Err(error) => complain::warn(
-                    "adopt",
-                    format_args!("cannot recover {}: {error}", path.display()),
-                ),
+        adopt_below(&output_dir);
+    };
+    std::thread::Builder::new().name("stagetrace-adopt".into()).spawn(work).ok()
+}
+
+/// Adopts what dead processes of this user left whose runs lie here.
+pub(crate) fn adopt_below(output_dir: &Path) -> Adopted {
+    let mut adopted = Adopted::default();
+    let mut recovered = 0;
+    for candidate in candidates(output_dir) {
+        let path = &candidate.path;
+        match adopt(&candidate) {
+            Ok(Some(Recovered { ended, open, file, .. })) => {
+                recovered += 1;
+                let Some(file) = file.filter(|_| ended + open > 0) else { continue };
+                adopted.recordings += 1;
+                adopted.ended += ended;
+                adopted.open += open;
+                complain::info(format_args!(
+                    "recovered {ended} spans and {open} open ones of a dead process into {}",
+                    file.display()
+                ));
             }
-            if recovered == MOST {
-                break;
+            // Living processes, and those that closed their recordings, are nothing to speak of.
+            Ok(None) | Err(RecoverError::InUse) => {}
+            // Another process was faster.
+            Err(_) if !path.exists() => {}
+            Err(error) => {
+                let problem = format!("cannot recover {}: {error}", path.display());
+                complain::warn("adopt", &problem);
+                adopted.problems.push(problem);
             }
         }
-    };
-    std::thread::Builder::new().name("stagetrace-adopt".into()).spawn(adopt).ok()
+        if recovered == MOST {
+            break;
+        }
+    }
+    adopted
 }
 
 /// `None` if its process lives, or its run's directory is not here.
@@ -164,7 +187,7 @@ fn recordings_in(run: &Path, mut found: impl FnMut(PathBuf)) -> io::Result<usize
         let path = file.path();
         let is_recording = path.extension().is_some_and(|extension| extension == "recording");
         // A link leads to one that is found where it lies.
-        let is_our_file = |file: &Metadata| file.is_file() && run::is_ours(file);
+        let is_our_file = |file: &Metadata| file.is_file() && files::is_ours(file);
         let Some(file) = file.metadata().ok().filter(|file| is_recording && is_our_file(file))
         else {
             continue;

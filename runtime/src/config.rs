@@ -34,6 +34,7 @@ use environment::Environment;
 #[cfg(feature = "clap")]
 pub use args::TraceArgs;
 pub use choice::{LogLevel, Mapping};
+pub(crate) use limits::OutboxLimits;
 pub use limits::{Batching, SpanLimits};
 #[cfg(all(feature = "_network", feature = "tls"))]
 pub(crate) use otlp::Given;
@@ -83,6 +84,7 @@ pub struct TraceConfig {
     mapping: Mapping,
     jsonl: bool,
     jsonl_max_bytes: u64,
+    outbox: OutboxLimits,
     limits: SpanLimits,
     sampler: Sampler,
     tail: Option<TailSampling>,
@@ -108,6 +110,7 @@ impl Default for TraceConfig {
             jsonl: true,
             // Small enough to open in an editor and to read in one go.
             jsonl_max_bytes: 256 << 20,
+            outbox: OutboxLimits::default(),
             limits: SpanLimits::default(),
             sampler: Sampler::default(),
             tail: None,
@@ -252,6 +255,21 @@ impl TraceConfig {
     /// 0 means never.
     pub fn jsonl_max_bytes(mut self, bytes: u64) -> Self {
         self.jsonl_max_bytes = bytes;
+        self
+    }
+
+    /// Bytes that may wait in the run's directory for an OTLP endpoint that takes no spans now; 256 MiB by default, 0 means
+    /// that none wait. They are sent, the oldest first, when it takes spans again: by this process or, if it ends before
+    /// that, by the next one that sends to the same endpoint, or by [`recover`](crate::recover). When there is no room left,
+    /// the oldest go, and are counted as failed.
+    pub fn outbox_max_bytes(mut self, bytes: u64) -> Self {
+        self.outbox.max_bytes = bytes;
+        self
+    }
+
+    /// How long spans wait there; a day by default. Those that have waited longer are thrown away, and counted as failed.
+    pub fn outbox_max_age(mut self, age: Duration) -> Self {
+        self.outbox.max_age = age;
         self
     }
 

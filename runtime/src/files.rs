@@ -22,6 +22,15 @@ fn create_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     Ok(file)
 }
 
+/// Opens a file to change it where it is.
+#[cfg(feature = "_network")]
+pub(crate) fn open_to_change(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    for_us_alone(&mut options);
+    options.open(path)
+}
+
 /// Every write goes to the end, wherever somebody else has put that. Elsewhere a file so opened could not be cut.
 fn to_append() -> OpenOptions {
     let mut options = OpenOptions::new();
@@ -75,6 +84,31 @@ pub(crate) fn make_dir(dir: &Path, mode: u32) -> io::Result<()> {
         let _ = mode;
         DirBuilder::new().create(dir)
     }
+}
+
+/// Whether a file belongs to this user.
+pub(crate) fn is_ours(file: &std::fs::Metadata) -> bool {
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::MetadataExt::uid(file) == rustix::process::geteuid().as_raw()
+    }
+    #[cfg(not(unix))]
+    {
+        file.is_file()
+    }
+}
+
+/// How many bytes of a file system are free for this user.
+#[cfg(unix)]
+pub(crate) fn free_bytes(path: &Path) -> Option<u64> {
+    let stat = rustix::fs::statvfs(path).ok()?;
+    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// How many bytes of a file system are free for this user.
+#[cfg(not(unix))]
+pub(crate) fn free_bytes(_: &Path) -> Option<u64> {
+    None
 }
 
 /// The greatest length that this process may give a file. To go beyond would raise a signal that ends it.
@@ -141,13 +175,27 @@ impl OwnFile {
         OwnFile::new(create_with(path, &mut to_append())?)
     }
 
-    /// The same file, opened again to append to, if it is what the path leads to.
-    pub(crate) fn reopen(&self, path: &Path) -> io::Result<OwnFile> {
+    /// Opens a file again whose descriptor the program has closed, to append to it, if it is what the path leads to.
+    pub(crate) fn reopen(&mut self, path: &Path) -> io::Result<()> {
         let mut options = to_append();
         options.read(true);
         for_us_alone(&mut options);
-        let file = OwnFile::new(options.open(path)?)?;
-        if file.identity == self.identity { Ok(file) } else { Err(io::ErrorKind::NotFound.into()) }
+        self.replace(options.open(path)?)
+    }
+
+    /// The same, to change it where it is.
+    #[cfg(feature = "_network")]
+    pub(crate) fn reopen_to_change(&mut self, path: &Path) -> io::Result<()> {
+        self.replace(open_to_change(path)?)
+    }
+
+    fn replace(&mut self, file: File) -> io::Result<()> {
+        if look(&file)?.0 != self.identity {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        // To close the old number could close the new file, which may have got it.
+        std::mem::forget(self.file.replace(file));
+        Ok(())
     }
 
     /// Whether this path leads to it.
@@ -220,7 +268,7 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("stagetrace-files-{}", std::process::id()));
         make_dirs(&dir.join("a/b")).expect("it can be made");
         let (ours, other) = (dir.join("ours"), dir.join("a/b/other"));
-        let own = OwnFile::append(&ours).expect("it can be made");
+        let mut own = OwnFile::append(&ours).expect("it can be made");
         assert!(own.is_at(&ours) && OwnFile::append(&ours).is_err());
         let (mut file, look) = own.get().expect("it is open");
         assert_eq!(look, Look { has_name: true, len: 0 });
@@ -231,15 +279,30 @@ mod tests {
         let replaced = unsafe { libc::dup2(stranger.as_raw_fd(), number) };
         assert_eq!(replaced, number);
         assert!(own.get().is_err());
-        let again = own.reopen(&ours).expect("the file is still there");
-        assert_eq!(again.get().expect("it is open").1.len, 5);
+        own.reopen(&ours).expect("the file is still there");
+        assert_eq!(own.get().expect("it is open").1.len, 5);
         assert!(own.reopen(&other).is_err());
+        std::fs::remove_file(&ours).expect("it is there");
+        assert!(!own.get().expect("it is open").1.has_name && !own.is_at(&ours));
         drop(own);
         // SAFETY: nobody else has this number now; it is closed here if the drop has not.
         let kept = unsafe { File::from_raw_fd(number) };
         assert_eq!(kept.metadata().expect("the drop has not closed it").len(), 0);
-        std::fs::remove_file(&ours).expect("it is there");
-        assert!(!again.get().expect("it is open").1.has_name && !again.is_at(&ours));
         std::fs::remove_dir_all(dir).expect("it is there");
+    }
+
+    #[test]
+    fn one_that_gets_its_old_number_again_stays_open() {
+        let path = std::env::temp_dir().join(format!("stagetrace-number-{}", std::process::id()));
+        let mut own = OwnFile::append(&path).expect("it can be made");
+        // Tests beside this one may get the number first; then there is nothing to see.
+        for _ in 0..100 {
+            let number = own.get().expect("it is open").0.as_raw_fd();
+            // SAFETY: it is ours, closed as a program does that closes what it has not opened; nobody uses it before it is looked at.
+            unsafe { libc::close(number) };
+            own.reopen(&path).expect("the file is still there");
+            own.get().expect("it is open");
+        }
+        std::fs::remove_file(&path).expect("it is there");
     }
 }

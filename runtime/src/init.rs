@@ -6,7 +6,7 @@ mod status;
 use crate::adopt;
 use crate::chunk::Pool;
 use crate::clock::{Clock, ClockSource, Clocks};
-use crate::collect::{Anchors, Collector, Flushed, OpenSink, Parts, Sink, Sweep};
+use crate::collect::{Anchors, Collector, Flushed, OpenSink, Opening, Parts, Sink, Sweep};
 use crate::complain;
 use crate::config::{Settings, TraceConfig};
 use crate::error::{FlushError, InitError};
@@ -161,8 +161,14 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
     };
     #[cfg(unix)]
     crate::fork::watch(pool);
-    let mut sinks: Vec<Box<dyn Sink>> =
-        more.into_iter().map(|open| open(&resource, &scope(), &settings.batching)).collect();
+    let opening = Opening {
+        resource: &resource,
+        scope: &scope(),
+        batching: &settings.batching,
+        dir: place.dir.as_deref(),
+        stem: &place.stem,
+    };
+    let mut sinks: Vec<Box<dyn Sink>> = more.into_iter().map(|open| open(&opening)).collect();
     if settings.jsonl
         && let Some(path) = place.file("jsonl")
     {
@@ -291,7 +297,7 @@ impl Running {
 }
 
 /// When that much time will have passed; in a year if that is beyond what can be told.
-fn deadline(within: Duration) -> Instant {
+pub(crate) fn deadline(within: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
     Instant::now() + within.min(YEAR)
 }

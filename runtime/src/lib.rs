@@ -93,6 +93,7 @@ mod init;
 mod integrations;
 mod macros;
 mod record;
+mod recover;
 mod request;
 mod run;
 mod signals;
@@ -129,6 +130,7 @@ pub use export::Exporter;
 pub use init::{
     Status, TraceGuard, child_env, flush, init, init_with, level, set_level, stats, status,
 };
+pub use recover::{Recovery, recover};
 
 // Other libraries' worlds.
 #[cfg(feature = "metrics")]

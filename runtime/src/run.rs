@@ -217,23 +217,11 @@ pub(crate) fn is_ours_alone(dir: &Path) -> bool {
     {
         use std::os::unix::fs::MetadataExt;
         let is_private = |dir: &fs::Metadata| dir.is_dir() && dir.mode() & 0o077 == 0;
-        fs::symlink_metadata(dir).is_ok_and(|dir| is_private(&dir) && is_ours(&dir))
+        fs::symlink_metadata(dir).is_ok_and(|dir| is_private(&dir) && files::is_ours(&dir))
     }
     #[cfg(not(unix))]
     {
         dir.is_dir()
-    }
-}
-
-/// Whether a file belongs to this user.
-pub(crate) fn is_ours(file: &fs::Metadata) -> bool {
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::MetadataExt::uid(file) == rustix::process::geteuid().as_raw()
-    }
-    #[cfg(not(unix))]
-    {
-        file.is_file()
     }
 }
 
@@ -294,24 +282,13 @@ fn in_memory(settings: &Settings) -> io::Result<Space> {
 /// Blocks at most: by the configured limit and, in a file, a quarter of what its file system has free, and the length
 /// that this process may give a file.
 fn blocks(settings: &Settings, path: Option<&Path>) -> usize {
-    let free = |path| free_bytes(path).map_or(u64::MAX, |free| free / 4).min(longest());
+    let free = |path| files::free_bytes(path).map_or(u64::MAX, |free| free / 4).min(longest());
     let most = path.map_or(u64::MAX, free);
     (settings.memory_limit as u64).min(most) as usize / BLOCK
 }
 
 /// Blocks of a recording's first step.
 const FIRST_STEP: usize = crate::chunk::STEP_BLOCKS;
-
-#[cfg(unix)]
-fn free_bytes(path: &Path) -> Option<u64> {
-    let stat = rustix::fs::statvfs(path).ok()?;
-    Some(stat.f_bavail.saturating_mul(stat.f_frsize))
-}
-
-#[cfg(not(unix))]
-fn free_bytes(_: &Path) -> Option<u64> {
-    None
-}
 
 fn random() -> u32 {
     let mut bytes = [0; 4];

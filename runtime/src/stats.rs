@@ -6,7 +6,7 @@ use std::time::SystemTime;
 /// What became of every span so far, as the collector saw it at one moment.
 ///
 /// `begun` is `dropped + open + ended`; `ended` is `waiting + discarded + handed`; of each sink, `handed` is
-/// `queued + exported + failed`. A sink behind [tail sampling](crate::TailSampling) was handed
+/// `queued + outbox + exported + failed`. A sink behind [tail sampling](crate::TailSampling) was handed
 /// `handed - undecided - sampled_out`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -100,6 +100,8 @@ pub struct SinkStatus {
     pub handed: u64,
     /// Spans that wait in it.
     pub queued: u64,
+    /// Spans that wait in its [outbox](crate::TraceConfig::outbox_max_bytes), on disk, until they can be sent.
+    pub outbox: u64,
     /// Spans that left it.
     pub exported: u64,
     /// Spans that it lost.

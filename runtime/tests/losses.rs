@@ -102,6 +102,10 @@ fn exporters_are_told_of_every_loss() {
     assert_eq!(good.steps(), stats.handed);
     assert_eq!(stats.begun, stats.handed + lost);
     for sink in &stats.sinks {
-        assert_eq!(sink.handed, sink.queued + sink.exported + sink.failed, "{sink:?}");
+        assert_eq!(
+            sink.handed,
+            sink.queued + sink.outbox + sink.exported + sink.failed,
+            "{sink:?}"
+        );
     }
 }

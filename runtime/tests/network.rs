@@ -11,6 +11,8 @@ mod jaeger;
 #[cfg(all(feature = "gzip", feature = "zstd"))]
 #[path = "network/opentelemetry_collector.rs"]
 mod opentelemetry_collector;
+#[path = "network/outbox.rs"]
+mod outbox;
 #[cfg(all(feature = "gzip", feature = "zstd"))]
 #[path = "network/peer.rs"]
 mod peer;

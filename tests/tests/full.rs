@@ -24,7 +24,11 @@ fn assert_sums(stats: &Stats) {
     assert_eq!(stats.begun, stats.dropped_spans() + stats.open + stats.ended, "{stats:?}");
     assert_eq!(stats.ended, stats.waiting + stats.discarded + stats.handed, "{stats:?}");
     for sink in &stats.sinks {
-        assert_eq!(sink.handed, sink.queued + sink.exported + sink.failed, "{sink:?}");
+        assert_eq!(
+            sink.handed,
+            sink.queued + sink.outbox + sink.exported + sink.failed,
+            "{sink:?}"
+        );
     }
 }
 

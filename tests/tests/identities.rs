@@ -118,7 +118,11 @@ fn assert_identities(stats: &Stats, did: &Did, open: u64) {
     assert_eq!(stats.open, open, "{stats:?}\n{did:?}");
     assert_eq!(stats.waiting, 0, "{stats:?}");
     for sink in &stats.sinks {
-        assert_eq!(sink.handed, sink.queued + sink.exported + sink.failed, "{sink:?}");
+        assert_eq!(
+            sink.handed,
+            sink.queued + sink.outbox + sink.exported + sink.failed,
+            "{sink:?}"
+        );
         let by_cause: u64 = sink.failed_by.iter().map(|(_, count)| count).sum();
         assert!(by_cause <= sink.failed, "{sink:?}");
         assert!(sink.handed >= stats.handed, "it gets the reports of losses as well: {stats:?}");

@@ -11,8 +11,18 @@ const BOUNDARY: &str = "chunk";
 /// Used by all, using only each other.
 const LEAVES: &[&str] = &["clock", "complain", "config", "error", "files", "signals", "sync"];
 /// Put the parts together, and are imported by none of them.
-const TOP: &[&str] =
-    &["lib", "adopt", "fork", "init", "integrations", "macros", "private", "run", "testing"];
+const TOP: &[&str] = &[
+    "lib",
+    "adopt",
+    "fork",
+    "init",
+    "integrations",
+    "macros",
+    "private",
+    "recover",
+    "run",
+    "testing",
+];
 
 /// Whether a module may name another one of the runtime.
 fn may_import(module: &str, other: &str) -> bool {

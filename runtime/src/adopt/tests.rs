@@ -18,7 +18,7 @@ impl Dead {
         let dir = std::env::temp_dir().join(format!("stagetrace-{}-{name}", std::process::id()));
         fs::create_dir(&dir).unwrap();
         let path = dir.join("test-1-00000000.recording");
-        let space = Space::in_file(crate::files::create(&path).unwrap(), 128).unwrap();
+        let space = Space::in_file(files::create(&path).unwrap(), 128).unwrap();
         let run_dir = dir.join(run_dir);
         let identity = format!(r#"{{"stem":"test-1-00000000","run_dir":{run_dir:?}}}"#);
         let pool = Pool::new(space, Clock::Monotonic, &identity).unwrap();

@@ -33,7 +33,7 @@ pub(crate) use owned::to_span;
 #[cfg(feature = "metrics")]
 pub(crate) use requests::open_requests;
 pub(crate) use run::Run;
-pub(crate) use sink::{OpenSink, Sink, Standing};
+pub(crate) use sink::{OpenSink, Opening, Sink, Standing};
 pub(crate) use sweep::Sweep;
 #[cfg(feature = "otel")]
 pub(crate) use view::Record;

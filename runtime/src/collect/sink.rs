@@ -6,10 +6,30 @@ use crate::config::Batching;
 use crate::error::SinkError;
 use crate::stats::SinkStatus;
 use stagetrace_wire::span::{Resource, Scope};
+use std::path::Path;
 use std::time::Instant;
 
 /// Makes a sink, once it is known whose spans it will take.
-pub(crate) type OpenSink = Box<dyn FnOnce(&Resource, &Scope, &Batching) -> Box<dyn Sink> + Send>;
+pub(crate) type OpenSink = Box<dyn FnOnce(&Opening<'_>) -> Box<dyn Sink> + Send>;
+
+/// Whose spans a sink will take, and what it needs for that.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opening<'o> {
+    pub(crate) resource: &'o Resource,
+    pub(crate) scope: &'o Scope,
+    pub(crate) batching: &'o Batching,
+    /// The run's directory, and the beginning of this process's file names.
+    #[cfg_attr(
+        not(feature = "_network"),
+        expect(dead_code, reason = "only batches to send wait there")
+    )]
+    pub(crate) dir: Option<&'o Path>,
+    #[cfg_attr(
+        not(feature = "_network"),
+        expect(dead_code, reason = "only batches to send wait there")
+    )]
+    pub(crate) stem: &'o str,
+}
 
 /// How far a sink has got with what it was handed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -96,16 +96,14 @@ impl Spool {
 
     /// Has a file of our own to write to, which somebody can find.
     fn settle(&mut self) -> io::Result<()> {
-        match self.file.as_ref().map(OwnFile::get) {
-            Some(Ok((_, look))) if look.has_name => return Ok(()),
-            // The program has closed its descriptor.
-            Some(Err(_)) => {
-                let again = self.file.as_ref().map(|own| own.reopen(&self.path));
-                self.file = again.transpose()?;
-                return Ok(());
+        if let Some(own) = &mut self.file {
+            match own.get() {
+                Ok((_, look)) if look.has_name => return Ok(()),
+                // Somebody has removed it, with what it held.
+                Ok(_) => {}
+                // The program has closed its descriptor.
+                Err(_) => return own.reopen(&self.path),
             }
-            // Somebody has removed it, with what it held.
-            Some(Ok(_)) | None => {}
         }
         self.file = None;
         self.length = 0;

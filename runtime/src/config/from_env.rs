@@ -74,6 +74,12 @@ fn run(config: &mut TraceConfig, env: &mut Environment<'_>) {
     if let Some(bytes) = env.bytes("STAGETRACE_JSONL_MAX_BYTES", 0..=u64::MAX) {
         config.jsonl_max_bytes = bytes;
     }
+    if let Some(bytes) = env.bytes("STAGETRACE_OUTBOX_MAX_BYTES", 0..=u64::MAX) {
+        config.outbox.max_bytes = bytes;
+    }
+    if let Some(age) = env.milliseconds("STAGETRACE_OUTBOX_MAX_AGE") {
+        config.outbox.max_age = age;
+    }
 }
 
 /// The variable of the signal beats the general one.

@@ -70,6 +70,21 @@ impl Batching {
     }
 }
 
+/// How much may wait on disk for a server that takes no spans, and how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct OutboxLimits {
+    /// 0: nothing.
+    pub(crate) max_bytes: u64,
+    pub(crate) max_age: Duration,
+}
+
+impl Default for OutboxLimits {
+    fn default() -> Self {
+        // Half an hour of 1000 spans a second; and later than a day nobody looks for them.
+        Self { max_bytes: 256 << 20, max_age: Duration::from_secs(24 * 60 * 60) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -11,8 +11,8 @@ use super::choice::word_of;
 #[cfg(feature = "_network")]
 use super::otlp::Target;
 use super::resource::Process;
-use super::{Batching, ConfigWarning, LogLevel, Mapping, Sampler, SpanLimits, TailSampling};
-use super::{MAX_LEVEL, MAX_MEMORY, MIN_MEMORY, TraceConfig};
+use super::{Batching, ConfigWarning, LogLevel, Mapping, OutboxLimits, Sampler, SpanLimits};
+use super::{MAX_LEVEL, MAX_MEMORY, MIN_MEMORY, TailSampling, TraceConfig};
 use crate::error::InitError;
 
 /// Longest part of a file's name that stands for the service.
@@ -35,6 +35,7 @@ pub(crate) struct Settings {
     pub(crate) jsonl: bool,
     /// 0: never.
     pub(crate) jsonl_max_bytes: u64,
+    pub(crate) outbox: OutboxLimits,
     pub(crate) limits: SpanLimits,
     pub(crate) sampler: Sampler,
     pub(crate) tail: Option<TailSampling>,
@@ -87,6 +88,7 @@ impl TraceConfig {
             mapping: self.mapping,
             jsonl: self.jsonl,
             jsonl_max_bytes: self.jsonl_max_bytes,
+            outbox: self.outbox,
             limits: self.limits,
             sampler: self.sampler,
             tail: self.tail,
@@ -119,6 +121,8 @@ impl Settings {
             ("STAGETRACE_MAPPING", word_of(self.mapping).into()),
             ("STAGETRACE_JSONL", self.jsonl.to_string().into()),
             ("STAGETRACE_JSONL_MAX_BYTES", self.jsonl_max_bytes.to_string().into()),
+            ("STAGETRACE_OUTBOX_MAX_BYTES", self.outbox.max_bytes.to_string().into()),
+            ("STAGETRACE_OUTBOX_MAX_AGE", self.outbox.max_age.as_millis().to_string().into()),
         ]
     }
 }
@@ -193,7 +197,9 @@ mod tests {
             .memory_limit(2 << 20)
             .mapping(Mapping::RunDir)
             .jsonl(false)
-            .jsonl_max_bytes(7);
+            .jsonl_max_bytes(7)
+            .outbox_max_bytes(8)
+            .outbox_max_age(Duration::from_secs(9));
         let parent = parent.settings().expect("the configuration is right");
         let run_id: RunId = "run-1".parse().expect("a run id");
         let child_env = parent.child_env(&run_id, 3);

@@ -161,13 +161,13 @@ impl JsonLines {
     /// Has a file to write to: our own, which somebody can find, and whose end is that of a line.
     fn settle(&mut self) -> io::Result<()> {
         let path = self.path.display();
-        let Some(own) = &self.file else { return self.begin_file() };
+        let Some(own) = &mut self.file else { return self.begin_file() };
         if own.get().is_err() {
             let what =
                 format_args!("the program closed the descriptor of {path}; it is opened again");
             complain::warn("closed", what);
             match own.reopen(&self.path) {
-                Ok(again) => self.file = Some(again),
+                Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return self.begin_file(),
                 Err(error) => return Err(error),
             }

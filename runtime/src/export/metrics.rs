@@ -30,10 +30,10 @@ pub(crate) fn into_metrics(
     meter: impl FnOnce(&Resource) -> Meter + Send + 'static,
     also: fn(&Meter),
 ) -> OpenSink {
-    Box::new(move |resource, _, _| {
+    Box::new(move |opening| {
         let mut status = SinkStatus { name, ..SinkStatus::default() };
         let make = || {
-            let meter = meter(resource);
+            let meter = meter(opening.resource);
             also(&meter);
             Instruments::of(&meter)
         };

@@ -18,6 +18,6 @@ pub(crate) use jsonl::JsonLines;
 #[cfg(feature = "metrics")]
 pub(crate) use metrics::into_metrics;
 #[cfg(feature = "_network")]
-pub(crate) use network::over_network;
+pub(crate) use network::{over_network, send_what_waits};
 #[cfg(feature = "otel")]
 pub(crate) use span_data::through;

@@ -1,28 +1,37 @@
 //! OTLP over the network: the direct writer's bytes, sent by libraries that everybody uses.
 //!
 //! The exporter's own thread has a private runtime, which drives the connection while something is sent: no runtime of
-//! the program's is needed, and none is held up. A batch is encoded once; all attempts share its bytes.
+//! the program's is needed, and none is held up. A batch is encoded once; all attempts share its bytes. While the server is
+//! away they wait on disk.
 
 mod answer;
+mod beside;
 mod body;
 mod compress;
 mod connect;
 #[cfg(feature = "otlp-grpc")]
 mod grpc;
+mod halves;
 #[cfg(feature = "otlp-http")]
 mod http;
+mod kept;
+mod outbox;
+mod recover;
 mod retry;
 mod sender;
 #[cfg(feature = "tls")]
 mod tls;
 
-use super::supervised::{Build, Encode, Outlet, Supervised, start};
-use crate::collect::OpenSink;
+use super::supervised::{Build, Encode, Outlet, Supervised, silence, start};
+use crate::collect::{OpenSink, Opening};
 use crate::complain;
-use crate::config::{Batching, Protocol, Settings, Target};
+use crate::config::{OutboxLimits, Protocol, Settings, Target};
 use crate::error::InitError;
 use body::{Body, JsonEncoder};
 use connect::Connector;
+use kept::Kept;
+use outbox::Outbox;
+pub(crate) use recover::send_what_waits;
 use sender::Sender;
 use stagetrace_wire::otlp::{json, protobuf};
 use std::sync::Arc;
@@ -34,7 +43,7 @@ const NAME: &str = "otlp";
 pub(crate) fn over_network(settings: &mut Settings) -> Result<Option<OpenSink>, InitError> {
     let Some(target) = settings.target.take() else { return Ok(None) };
     match Connector::new(&target) {
-        Ok(connector) => Ok(Some(opening(target, connector))),
+        Ok(connector) => Ok(Some(opening(target, connector, settings.outbox))),
         Err(mistake) => {
             mistake.warn(&mut settings.warnings)?;
             Ok(None)
@@ -42,44 +51,56 @@ pub(crate) fn over_network(settings: &mut Settings) -> Result<Option<OpenSink>, 
     }
 }
 
-fn opening(target: Target, connector: Connector) -> OpenSink {
-    Box::new(move |resource, scope, batching| {
+fn opening(target: Target, connector: Connector, limits: OutboxLimits) -> OpenSink {
+    Box::new(move |opening| {
         warn_if_readable(&target);
-        if target.protocol == Protocol::HttpJson {
+        let (resource, scope) = (opening.resource, opening.scope);
+        let way = Way { target, connector, limits };
+        if way.target.protocol == Protocol::HttpJson {
             let head = Arc::new(json::ResourceHead::new(resource, scope));
             let encoder = JsonEncoder::new(Arc::clone(&head));
-            Box::new(supervised(encoder, head, batching, target, connector))
+            Box::new(supervised(encoder, head, way, opening))
         } else {
             let head = Arc::new(protobuf::ResourceHead::new(resource, scope));
             let encoder = super::otlp::Encoder::new(Arc::clone(&head));
-            Box::new(supervised(encoder, head, batching, target, connector))
+            Box::new(supervised(encoder, head, way, opening))
         }
     })
+}
+
+/// Where to send to, by what, and how much may wait for it.
+struct Way {
+    target: Target,
+    connector: Connector,
+    limits: OutboxLimits,
 }
 
 fn supervised<B: Body, E: Encode<Batch = B>>(
     encoder: E,
     head: Arc<B::Head>,
-    batching: &Batching,
-    target: Target,
-    connector: Connector,
+    way: Way,
+    opening: &Opening<'_>,
 ) -> Supervised<E> {
+    let Way { target, connector, limits } = way;
+    let endpoint = target.endpoint.clone();
+    let outbox = Outbox::new(opening.dir, opening.stem, B::ENCODING, endpoint.to_string(), limits);
+    let kept = outbox.map(|outbox| Kept::new(outbox, endpoint));
     let build: Build<B> = Box::new(move || {
         let outlet: Box<dyn Outlet<B>> = match target.protocol {
             #[cfg(feature = "otlp-grpc")]
             Protocol::Grpc => {
-                Box::new(Sender::new(grpc::Grpc::new(&target, connector), head, &target)?)
+                Box::new(Sender::new(grpc::Grpc::new(&target, connector), head, &target, kept)?)
             }
             #[cfg(feature = "otlp-http")]
             Protocol::HttpProtobuf | Protocol::HttpJson => {
-                Box::new(Sender::new(http::Http::new(&target, connector), head, &target)?)
+                Box::new(Sender::new(http::Http::new(&target, connector), head, &target, kept)?)
             }
             #[cfg(not(all(feature = "otlp-grpc", feature = "otlp-http")))]
             other => return Err(format!("{other:?} is not in this build")),
         };
         Ok(outlet)
     });
-    Supervised::new(NAME, encoder, batching, |queue| start(build, queue))
+    Supervised::new(NAME, encoder, opening.batching, |queue| start(build, queue))
 }
 
 /// Says so if others on the way can read the headers, which may hold a key.

@@ -2,7 +2,7 @@
 
 use super::encoding::site_heads;
 use super::sites::Sites;
-use super::supervised::{Batch, Encode, Failure, Outlet, Supervised};
+use super::supervised::{Batch, Encode, Failure, Outlet, Queue, Supervised};
 use crate::collect::{Key, OpenSink, Run, SpanView};
 use crate::stage::Site;
 use stagetrace_wire::otlp::protobuf::{
@@ -21,11 +21,11 @@ pub(super) fn sending<E: fmt::Display>(
     name: &'static str,
     send: impl FnMut(&[u8]) -> Result<(), E> + Send + 'static,
 ) -> OpenSink {
-    Box::new(move |resource, scope, batching| {
-        let head = Arc::new(ResourceHead::new(resource, scope));
+    Box::new(move |opening| {
+        let head = Arc::new(ResourceHead::new(opening.resource, opening.scope));
         let outlet = Sender { head: Arc::clone(&head), send };
         let encoder = Encoder::new(head);
-        Box::new(Supervised::on_own_thread(name, encoder, batching, outlet))
+        Box::new(Supervised::on_own_thread(name, encoder, opening.batching, outlet))
     })
 }
 
@@ -50,7 +50,12 @@ struct Sender<S> {
 }
 
 impl<E: fmt::Display, S: FnMut(&[u8]) -> Result<(), E> + Send> Outlet<Request> for Sender<S> {
-    fn export(&mut self, batch: &mut Request, _: Duration) -> Result<(), Failure> {
+    fn export(
+        &mut self,
+        batch: &mut Request,
+        _: Duration,
+        _: &Queue<Request>,
+    ) -> Result<(), Failure> {
         (self.send)(batch.finish(&self.head)).map_err(|error| Failure::refused(error.to_string()))
     }
 }

@@ -22,13 +22,13 @@ pub(crate) fn through<E: SpanExporter + 'static>(
     name: &'static str,
     build: impl FnOnce() -> Result<E, String> + Send + 'static,
 ) -> OpenSink {
-    Box::new(move |resource, _, batching| {
-        let resource = value::resource(resource);
+    Box::new(move |opening| {
+        let resource = value::resource(opening.resource);
         let build: Build = Box::new(move || {
             let outlet = OfSdk { exporter: build()?, resource, converter: Converter::default() };
             Ok(Box::new(outlet) as Box<dyn Outlet<Spans>>)
         });
         let start = |queue: &_| outlet::start(build, queue);
-        Box::new(Supervised::new(name, Packer::new(), batching, start))
+        Box::new(Supervised::new(name, Packer::new(), opening.batching, start))
     })
 }

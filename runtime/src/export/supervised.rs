@@ -9,6 +9,8 @@
 mod courier;
 mod failure;
 mod filling;
+#[cfg(feature = "_network")]
+mod news;
 mod queue;
 pub(super) mod silence;
 mod state;
@@ -27,6 +29,8 @@ pub(super) use courier::run;
 pub(super) use courier::start;
 #[cfg(any(feature = "otel", feature = "_network"))]
 pub(super) use failure::Cause;
+#[cfg(feature = "_network")]
+pub(super) use news::{Asked, Ear, Listen, News};
 pub(super) use queue::Queue;
 
 /// Bytes after which a batch is let go, so that what is sent stays below the 4 MiB that receivers accept by default.
@@ -67,15 +71,23 @@ pub(super) trait Outlet<B> {
     }
 
     /// Lets a batch go, within this time if it can be cancelled.
-    fn export(&mut self, batch: &mut B, within: Duration) -> Result<(), Failure>;
+    fn export(&mut self, batch: &mut B, within: Duration, queue: &Queue<B>) -> Result<(), Failure>;
 
     /// What was lost of the last batch though the rest of it left: spans, and to what.
     fn losses(&mut self) -> Vec<(u64, Failure)> {
         Vec::new()
     }
 
-    /// Lets go of what it keeps itself.
-    fn flush(&mut self) -> Result<(), Failure> {
+    /// Whether it keeps something itself that it can work on while nothing else is due.
+    fn has_work(&self) -> bool {
+        false
+    }
+
+    /// Works on that: for one attempt at most, and until it is asked to flush.
+    fn work(&mut self, _queue: &Queue<B>) {}
+
+    /// Lets go of what it keeps itself, by then if it can.
+    fn flush(&mut self, _queue: &Queue<B>, _deadline: Instant) -> Result<(), Failure> {
         Ok(())
     }
 

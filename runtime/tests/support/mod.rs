@@ -58,10 +58,11 @@ macro_rules! scenarios {
 }
 pub(crate) use scenarios;
 
-/// A configuration that writes where tests may, with batches of eight and short times.
+/// A configuration that writes where tests may, with batches of eight and short times, and no outbox.
 pub(crate) fn config() -> TraceConfig {
     let dir = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("exporters");
-    TraceConfig::new().output_dir(dir).service_name("exporter-test").batching(|batching| {
+    let config = TraceConfig::new().output_dir(dir).outbox_max_bytes(0);
+    config.service_name("exporter-test").batching(|batching| {
         batching.max_export_batch_size = 8;
         batching.schedule_delay = Duration::from_millis(20);
         batching.export_timeout = Duration::from_secs(1);
@@ -132,7 +133,11 @@ pub(crate) fn sink(name: &str) -> SinkStatus {
             _ => stats.handed - stats.undecided - stats.sampled_out,
         };
         assert!(sink.handed >= due, "{sink:?}");
-        assert_eq!(sink.handed, sink.queued + sink.exported + sink.failed, "{sink:?}");
+        assert_eq!(
+            sink.handed,
+            sink.queued + sink.outbox + sink.exported + sink.failed,
+            "{sink:?}"
+        );
         let by_cause: u64 = sink.failed_by.iter().map(|(_, count)| count).sum();
         assert_eq!(sink.failed, by_cause, "{sink:?}");
     }

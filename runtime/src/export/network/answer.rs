@@ -1,5 +1,6 @@
 //! What servers answer: how many spans they rejected, when they want to be asked again.
 
+use crate::export::supervised::{Cause, Failure};
 use prost::Message;
 use std::fmt;
 use std::time::Duration;
@@ -32,6 +33,13 @@ impl Answer {
         let rejected = rejected.as_i64().or_else(|| rejected.as_str()?.parse().ok());
         let message = partial["errorMessage"].as_str().unwrap_or_default();
         Answer::new(rejected.unwrap_or_default(), message.to_owned())
+    }
+
+    /// What was lost of so many spans.
+    pub(super) fn loss(&self, spans: u64) -> Option<(u64, Failure)> {
+        let lost = self.rejected.min(spans);
+        let failure = || Failure { cause: Cause::Rejected, problem: self.to_string() };
+        (lost > 0).then(|| (lost, failure()))
     }
 
     /// Whether the server says anything in words: a warning, if it took all.

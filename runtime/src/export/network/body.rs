@@ -1,5 +1,7 @@
 //! Batches as bodies of requests, in protobuf and in JSON.
 
+use super::halves;
+use super::outbox::Encoding;
 use crate::collect::{Key, Run, SpanView};
 use crate::export::encoding::site_heads;
 use crate::export::sites::Sites;
@@ -24,12 +26,24 @@ pub(super) trait Body: Batch {
     /// The body of a request.
     fn encoded(&mut self, head: &Self::Head) -> &[u8];
 
+    /// How it is encoded.
+    const ENCODING: Encoding;
+
+    /// The body of a request in two halves, each with its number of spans; `None` if it is a single span.
+    fn halves(body: &[u8]) -> Option<[(Vec<u8>, u64); 2]>;
+
     /// Keeps the first `at` spans, more than none and fewer than all, and gives a batch with the others.
     fn split_off(&mut self, at: usize) -> Self;
 }
 
 impl Body for protobuf::Request {
     type Head = protobuf::ResourceHead;
+
+    const ENCODING: Encoding = Encoding::Protobuf;
+
+    fn halves(body: &[u8]) -> Option<[(Vec<u8>, u64); 2]> {
+        halves::of_protobuf(body)
+    }
 
     fn encoded(&mut self, head: &Self::Head) -> &[u8] {
         self.finish(head)
@@ -70,6 +84,12 @@ impl Batch for JsonRequest {
 
 impl Body for JsonRequest {
     type Head = ResourceHead;
+
+    const ENCODING: Encoding = Encoding::Json;
+
+    fn halves(body: &[u8]) -> Option<[(Vec<u8>, u64); 2]> {
+        halves::of_json(body)
+    }
 
     fn encoded(&mut self, head: &ResourceHead) -> &[u8] {
         if let Some(line) = self.line.take() {

@@ -64,13 +64,13 @@ pub(super) async fn send(
     throttle: &mut Throttle,
 ) -> Result<Answer, Failure> {
     throttle.wait(time.until).await?;
-    let mut backoff = FIRST_WAIT;
+    let mut backoff = Backoff::default();
     let mut last = None;
     for attempt in 1.. {
         let verdict = timeout_at(time.until, transport.attempt(body.clone())).await;
         let (least, problem) = match verdict {
             Ok(Verdict::Arrived(answer)) => return Ok(answer),
-            Ok(Verdict::Again(least, problem)) => (least.map(|it| it.min(LONGEST_OBEYED)), problem),
+            Ok(Verdict::Again(least, problem)) => (least, problem),
             Ok(Verdict::Refused(problem)) => {
                 return Err(Failure { cause: Cause::Rejected, problem });
             }
@@ -82,16 +82,14 @@ pub(super) async fn send(
                 return Err(timed_out(time.within, last));
             }
         };
-        let now = Instant::now();
-        throttle.set(now, least);
-        let until = now + least.unwrap_or_default() + jittered(backoff);
+        throttle.set(least);
+        let until = backoff.next(least);
         if until >= time.until {
             let times = if attempt == 1 { "once".to_owned() } else { format!("{attempt} times") };
             let problem = format!("{problem}; tried {times} within {:?}", time.within);
             return Err(Failure { cause: Cause::Unavailable, problem });
         }
         sleep_until(until).await;
-        backoff = (2 * backoff).min(LONGEST_WAIT);
         last = Some(problem);
     }
     unreachable!("attempts end at the deadline")
@@ -109,6 +107,25 @@ fn timed_out(within: Duration, last: Option<String>) -> Failure {
     }
 }
 
+/// Waits between attempts, each twice as long as the one before.
+#[derive(Debug)]
+pub(super) struct Backoff(Duration);
+
+impl Default for Backoff {
+    fn default() -> Backoff {
+        Backoff(FIRST_WAIT)
+    }
+}
+
+impl Backoff {
+    /// When to try again, after the server has asked for so long, if it has.
+    pub(super) fn next(&mut self, least: Option<Duration>) -> Instant {
+        let wait = self.0;
+        self.0 = (2 * wait).min(LONGEST_WAIT);
+        Instant::now() + least.unwrap_or_default().min(LONGEST_OBEYED) + jittered(wait)
+    }
+}
+
 /// Half to all of a wait, by chance, so that those who failed together do not come back together.
 fn jittered(wait: Duration) -> Duration {
     // Without chance the whole wait is as good.
@@ -118,10 +135,15 @@ fn jittered(wait: Duration) -> Duration {
 
 impl Throttle {
     /// The server wants to be left alone for so long.
-    fn set(&mut self, now: Instant, least: Option<Duration>) {
+    pub(super) fn set(&mut self, least: Option<Duration>) {
         if let Some(least) = least {
-            self.0 = Some(now + least);
+            self.0 = Some(Instant::now() + least.min(LONGEST_OBEYED));
         }
+    }
+
+    /// When it may be asked again, if it has asked for time.
+    pub(super) fn until(&self) -> Option<Instant> {
+        self.0
     }
 
     /// Waits until the server may be asked again.

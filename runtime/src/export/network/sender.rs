@@ -1,13 +1,17 @@
-//! Sends batches: within a deadline, in halves where one is too large, each loss under its cause.
+//! Sends batches: within a deadline, in halves where one is too large, each loss under its cause. What cannot be sent now
+//! waits in the outbox, if there is one.
 
 use super::answer::Answer;
+use super::beside::beside;
 use super::body::Body;
+use super::kept::{Kept, Line};
 use super::retry::{self, Throttle, Time, Transport};
 use crate::complain;
 use crate::config::{Endpoint, Target};
-use crate::export::supervised::{Cause, Failure, Outlet, silence};
+use crate::export::supervised::{Asked, Cause, Failure, Listen, Outlet, Queue, silence};
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::yield_now;
 
@@ -24,13 +28,29 @@ struct Sending<T, B: Body> {
     endpoint: Endpoint,
     timeout: Option<Duration>,
     throttle: Throttle,
+    kept: Option<Kept>,
     losses: Vec<(u64, Failure)>,
     has_arrived: bool,
 }
 
+/// What has become of a batch so far.
+struct Parts<B> {
+    /// What was cut off and is to be sent.
+    others: Vec<B>,
+    arrived: Vec<(u64, Answer)>,
+    /// What may be sent another time.
+    unsent: Vec<(B, Failure)>,
+    losses: Vec<(u64, Failure)>,
+}
+
 impl<T, B: Body> Sender<T, B> {
     /// One on this thread.
-    pub(super) fn new(transport: T, head: Arc<B::Head>, target: &Target) -> Result<Self, String> {
+    pub(super) fn new(
+        transport: T,
+        head: Arc<B::Head>,
+        target: &Target,
+        kept: Option<Kept>,
+    ) -> Result<Self, String> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .thread_name("stagetrace-dns")
@@ -43,6 +63,7 @@ impl<T, B: Body> Sender<T, B> {
             endpoint: target.endpoint.clone(),
             timeout: target.timeout,
             throttle: Throttle::default(),
+            kept,
             losses: Vec::new(),
             has_arrived: false,
         };
@@ -50,40 +71,79 @@ impl<T, B: Body> Sender<T, B> {
     }
 }
 
+impl<T: Transport, B: Body> Sender<T, B> {
+    /// Sends what waits in the outbox, by then: see [`Kept::drain`].
+    pub(super) fn drain(
+        &mut self,
+        queue: &Queue<B>,
+        deadline: Instant,
+    ) -> (u64, u64, Option<String>) {
+        let Sender { runtime: Some(runtime), sending } = self else { return (0, 0, None) };
+        let Some((kept, mut line)) = sending.kept(queue.export_timeout()) else {
+            return (0, 0, None);
+        };
+        runtime.block_on(kept.drain(&mut line, deadline, queue))
+    }
+}
+
 impl<T: Transport, B: Body> Sending<T, B> {
-    /// Sends a batch, halved until each part is taken or is a single span.
-    async fn send_all(&mut self, batch: &mut B, time: Time) {
-        // A connection that was closed meanwhile is found out now, and not by losing an attempt.
-        for _ in 0..3 {
-            yield_now().await;
-        }
-        let mut others = Vec::new();
-        loop {
-            let spans = batch.spans();
-            match self.send(batch, time).await {
-                Err(Failure { cause: Cause::TooLarge, .. }) if spans > 1 => {
-                    others.push(batch.split_off(spans / 2));
-                    continue;
+    /// Sends a batch. What cannot be sent now is put aside, or lost if there is no outbox.
+    async fn export(&mut self, batch: &mut B, time: Time, queue: &Queue<B>) {
+        let mut parts = Parts::new();
+        let Sending { transport, head, throttle, kept, .. } = self;
+        let head: &B::Head = head;
+        let done = {
+            let sending = send_all(transport, throttle, head, batch, time, &mut parts);
+            match kept {
+                None => {
+                    sending.await;
+                    Some(())
                 }
-                Err(failure) => self.losses.push((spans as u64, failure)),
-                Ok(answer) => self.take_in(&answer, spans as u64),
+                Some(kept) => {
+                    let listen = Listen { every_batch: false, asked: Asked::Last };
+                    let keep = |batch| kept.take_besides(batch, head, queue);
+                    beside(pin!(sending), queue, listen, keep).await
+                }
             }
-            match others.pop() {
-                Some(next) => *batch = next,
-                None => return,
-            }
+        };
+        let Parts { others, arrived, mut unsent, losses } = parts;
+        if done.is_none() {
+            transport.reconnect();
+            let problem = "no answer before the shutdown".to_owned();
+            let failure = Failure { cause: Cause::Timeout, problem };
+            let left = std::iter::once(std::mem::take(batch)).chain(others);
+            unsent.extend(left.map(|part| (part, failure.clone())));
         }
+        self.losses.extend(losses);
+        arrived.iter().for_each(|(spans, answer)| self.take_in(answer, *spans));
+        self.put_aside(unsent, queue);
     }
 
-    async fn send(&mut self, batch: &mut B, time: Time) -> Result<Answer, Failure> {
-        let body = self.transport.prepare(batch.encoded(&self.head))?;
-        retry::send(&mut self.transport, body, time, &mut self.throttle).await
+    fn put_aside(&mut self, unsent: Vec<(B, Failure)>, queue: &Queue<B>) {
+        let why = unsent.first().map(|(_, failure)| failure.problem.clone());
+        for (mut part, failure) in unsent {
+            let spans = part.spans() as u64;
+            let kept = self.kept.as_mut().map(|kept| kept.take(&mut part, &self.head, queue));
+            match kept {
+                Some(Ok(())) => {}
+                Some(Err(Failure { problem, .. })) => {
+                    let problem = format!("{}; {problem}", failure.problem);
+                    self.losses.push((spans, Failure { cause: failure.cause, problem }));
+                }
+                None => self.losses.push((spans, failure)),
+            }
+        }
+        if let (Some(why), Some(kept)) = (why, &mut self.kept) {
+            kept.is_away(&why, &self.throttle, queue);
+        }
     }
 
     fn take_in(&mut self, answer: &Answer, spans: u64) {
-        if answer.rejected > 0 {
-            let failure = Failure { cause: Cause::Rejected, problem: answer.to_string() };
-            self.losses.push((answer.rejected.min(spans), failure));
+        if let Some(kept) = &mut self.kept {
+            kept.is_back();
+        }
+        if let Some(loss) = answer.loss(spans) {
+            self.losses.push(loss);
         } else if answer.has_message() {
             complain::warn("otlp answer", format_args!("{}: {answer}", self.endpoint));
         }
@@ -91,21 +151,100 @@ impl<T: Transport, B: Body> Sending<T, B> {
             complain::info(format_args!("spans arrive at {}", self.endpoint));
         }
     }
+
+    /// The outbox, and what sends what waits there.
+    fn kept(&mut self, within: Duration) -> Option<(&mut Kept, Line<'_, T, B::Head>)> {
+        let timeout = self.timeout.map_or(within, |timeout| timeout.min(within));
+        let Sending { transport, throttle, head, kept, .. } = self;
+        Some((kept.as_mut()?, Line { transport, throttle, head, timeout }))
+    }
+}
+
+impl<B> Parts<B> {
+    fn new() -> Parts<B> {
+        Parts { others: Vec::new(), arrived: Vec::new(), unsent: Vec::new(), losses: Vec::new() }
+    }
+}
+
+/// Sends a batch, halved until each part is taken or is a single span.
+async fn send_all<B: Body>(
+    transport: &mut impl Transport,
+    throttle: &mut Throttle,
+    head: &B::Head,
+    batch: &mut B,
+    time: Time,
+    parts: &mut Parts<B>,
+) {
+    // A connection that was closed meanwhile is found out now, and not by losing an attempt.
+    for _ in 0..3 {
+        yield_now().await;
+    }
+    loop {
+        let spans = batch.spans();
+        let sent = match transport.prepare(batch.encoded(head)) {
+            Ok(body) => retry::send(transport, body, time, throttle).await,
+            Err(failure) => Err(failure),
+        };
+        match sent {
+            Ok(answer) => parts.arrived.push((spans as u64, answer)),
+            Err(Failure { cause: Cause::TooLarge, .. }) if spans > 1 => {
+                parts.others.push(batch.split_off(spans / 2));
+                continue;
+            }
+            Err(failure) if matches!(failure.cause, Cause::Timeout | Cause::Unavailable) => {
+                parts.unsent.push((std::mem::take(batch), failure));
+            }
+            Err(failure) => parts.losses.push((spans as u64, failure)),
+        }
+        match parts.others.pop() {
+            Some(next) => *batch = next,
+            None => return,
+        }
+    }
 }
 
 impl<T: Transport, B: Body> Outlet<B> for Sender<T, B> {
-    fn export(&mut self, batch: &mut B, within: Duration) -> Result<(), Failure> {
+    fn open(&mut self) -> Result<(), Failure> {
+        if let Some(kept) = &mut self.sending.kept {
+            kept.adopt();
+        }
+        Ok(())
+    }
+
+    fn export(&mut self, batch: &mut B, within: Duration, queue: &Queue<B>) -> Result<(), Failure> {
         let Sender { runtime: Some(runtime), sending } = self else {
             return Err(Failure::refused("it is shut down".to_owned()));
         };
-        let within = sending.timeout.map_or(within, |timeout| timeout.min(within));
         sending.losses.clear();
-        runtime.block_on(sending.send_all(batch, Time::from_now(within)));
+        if let Some(kept) = sending.kept.as_mut().filter(|kept| kept.goes_first()) {
+            return kept.take(batch, &sending.head, queue);
+        }
+        let within = sending.timeout.map_or(within, |timeout| timeout.min(within));
+        runtime.block_on(sending.export(batch, Time::from_now(within), queue));
         Ok(())
     }
 
     fn losses(&mut self) -> Vec<(u64, Failure)> {
         std::mem::take(&mut self.sending.losses)
+    }
+
+    fn has_work(&self) -> bool {
+        self.sending.kept.as_ref().is_some_and(Kept::has_work)
+    }
+
+    fn work(&mut self, queue: &Queue<B>) {
+        let Sender { runtime: Some(runtime), sending } = self else { return };
+        if let Some((kept, mut line)) = sending.kept(queue.export_timeout()) {
+            runtime.block_on(kept.work(&mut line, queue));
+        }
+    }
+
+    fn flush(&mut self, queue: &Queue<B>, deadline: Instant) -> Result<(), Failure> {
+        let Sender { runtime: Some(runtime), sending } = self else { return Ok(()) };
+        if let Some((kept, mut line)) = sending.kept(queue.export_timeout()) {
+            runtime.block_on(kept.flush(&mut line, deadline, queue));
+        }
+        Ok(())
     }
 }
 

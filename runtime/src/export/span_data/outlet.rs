@@ -31,13 +31,18 @@ impl<E: SpanExporter> Outlet<Spans> for OfSdk<E> {
     }
 
     /// Exports; what is not ready after `within` is cancelled.
-    fn export(&mut self, batch: &mut Spans, within: Duration) -> Result<(), Failure> {
+    fn export(
+        &mut self,
+        batch: &mut Spans,
+        within: Duration,
+        _: &Queue<Spans>,
+    ) -> Result<(), Failure> {
         let spans = batch.convert(&mut self.converter);
         let done = finish_within(self.exporter.export(spans), within);
         told(done.unwrap_or(Err(OTelSdkError::Timeout(within))))
     }
 
-    fn flush(&mut self) -> Result<(), Failure> {
+    fn flush(&mut self, _: &Queue<Spans>, _: Instant) -> Result<(), Failure> {
         told(self.exporter.force_flush())
     }
 

@@ -34,20 +34,35 @@ pub(in super::super) fn run<B: Batch>(build: Build<B>, queue: &Arc<Queue<B>>) {
         queue.report(&failure);
     }
     let timeout = queue.export_timeout();
+    let mut works = true;
     loop {
-        match queue.next() {
+        let due = if works && outlet.has_work() { queue.next_due() } else { Some(queue.next()) };
+        let Some(task) = due else {
+            let worked = contained(|| {
+                outlet.work(queue);
+                Ok(())
+            });
+            // What panics would do so again at once.
+            works = worked.map_err(|failure| queue.report(&failure)).is_ok();
+            continue;
+        };
+        works = true;
+        match task {
             Task::Export(mut batch) => {
                 let result = contained(|| {
-                    outlet.export(&mut batch, timeout)?;
+                    outlet.export(&mut batch, timeout, queue)?;
                     Ok(outlet.losses())
                 });
                 batch.clear();
                 queue.done(result, Some(batch));
             }
-            Task::Flush => queue.done(contained(|| outlet.flush()).map(|()| Vec::new()), None),
+            Task::Flush(deadline) => {
+                let flushed = contained(|| outlet.flush(queue, deadline));
+                queue.done(flushed.map(|()| Vec::new()), None);
+            }
             Task::Close(deadline) => {
                 let closed = contained(|| {
-                    let flushed = outlet.flush();
+                    let flushed = outlet.flush(queue, deadline);
                     let left = deadline.saturating_duration_since(Instant::now());
                     let closed = outlet.shutdown(left);
                     drop(outlet);

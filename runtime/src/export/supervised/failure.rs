@@ -20,6 +20,8 @@ pub(in super::super) enum Cause {
     Rejected,
     Unavailable,
     TooLarge,
+    OutboxFull,
+    Expired,
     Closed,
 }
 
@@ -41,7 +43,7 @@ impl Failure {
 
 impl Cause {
     /// Every cause.
-    pub(super) const ALL: [Cause; 9] = [
+    pub(super) const ALL: [Cause; 11] = [
         Cause::QueueFull,
         Cause::Timeout,
         Cause::Hanging,
@@ -50,6 +52,8 @@ impl Cause {
         Cause::Rejected,
         Cause::Unavailable,
         Cause::TooLarge,
+        Cause::OutboxFull,
+        Cause::Expired,
         Cause::Closed,
     ];
 
@@ -64,12 +68,14 @@ impl Cause {
             Cause::Rejected => "rejected",
             Cause::Unavailable => "unavailable",
             Cause::TooLarge => "too_large",
+            Cause::OutboxFull => "outbox_full",
+            Cause::Expired => "outbox_expired",
             Cause::Closed => "already_shutdown",
         }
     }
 
     /// In words, where nothing more is known.
-    pub(super) fn problem(self) -> &'static str {
+    pub(in super::super) fn problem(self) -> &'static str {
         match self {
             Cause::QueueFull => "its queue is full",
             Cause::Timeout => "it takes too long",
@@ -79,6 +85,8 @@ impl Cause {
             Cause::Rejected => "the server rejects it",
             Cause::Unavailable => "the server cannot take it now",
             Cause::TooLarge => "a span is too large",
+            Cause::OutboxFull => "the outbox is full",
+            Cause::Expired => "it waited too long in the outbox",
             Cause::Closed => "it is shut down",
         }
     }

@@ -22,7 +22,7 @@ pub(in super::super) struct Queue<B> {
 }
 
 impl<B: Batch> Queue<B> {
-    pub(super) fn new(name: &'static str, batching: Batching) -> Queue<B> {
+    pub(in super::super) fn new(name: &'static str, batching: Batching) -> Queue<B> {
         let state = Mutex::new(State::new(batching));
         Queue { name, batching, state, news: Condvar::new() }
     }
@@ -44,14 +44,31 @@ impl<B: Batch> Queue<B> {
             state.put(filling, now)
         });
         if is_news {
-            self.news.notify_one();
+            self.wake();
         }
+    }
+
+    /// Puts in a batch as it is.
+    #[cfg(all(test, feature = "_network"))]
+    pub(in super::super) fn put_batch(&self, batch: B) {
+        let mut filling = self.fill();
+        (filling.batch, filling.closed) = (batch, true);
+        self.put(filling);
     }
 
     /// Asks for everything to leave that was put in before; with `last`, to shut down then.
     pub(super) fn flush(&self, deadline: Instant, last: bool) {
         self.with(|state| state.ask(deadline, last));
+        self.wake();
+    }
+
+    /// Has the exporter's thread look, whether it waits for a task or does something meanwhile.
+    fn wake(&self) {
         self.news.notify_one();
+        #[cfg(feature = "_network")]
+        if let Some(waker) = self.with(State::take_waker) {
+            waker.wake();
+        }
     }
 
     /// Whether what was asked for goes on and may still succeed.
@@ -68,7 +85,7 @@ impl<B: Batch> Queue<B> {
     }
 
     /// How it stands, but for what was not put in yet.
-    pub(super) fn status(&self) -> SinkStatus {
+    pub(in super::super) fn status(&self) -> SinkStatus {
         self.with(|state| {
             state.watch(Instant::now());
             state.status()
@@ -84,8 +101,13 @@ impl<B: Batch> Queue<B> {
     }
 
     /// How long one call into the exporter may take.
-    pub(super) fn export_timeout(&self) -> Duration {
+    pub(in super::super) fn export_timeout(&self) -> Duration {
         self.batching.export_timeout
+    }
+
+    /// What is to be done now, if anything is.
+    pub(super) fn next_due(&self) -> Option<Task<B>> {
+        self.with(|state| state.next(Instant::now()).ok())
     }
 
     /// Waits for something to do.
@@ -122,7 +144,7 @@ impl<B: Batch> Queue<B> {
     }
 
     /// Changes the state, and says afterwards, when nothing is held, what is new about it.
-    fn with<R>(&self, change: impl FnOnce(&mut State<B>) -> R) -> R {
+    pub(super) fn with<R>(&self, change: impl FnOnce(&mut State<B>) -> R) -> R {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let result = change(&mut state);
         let complaints = state.take_complaints();

@@ -1,6 +1,8 @@
 //! The rules of the queue: what may wait, what is due, what is lost and to what, when an exporter
 //! hangs.
 
+mod stored;
+
 use super::failure::{Cause, Failure, Losses};
 use super::filling::Filling;
 use super::{BATCH_BYTES, Batch, QUEUE_BYTES};
@@ -10,6 +12,10 @@ use crate::stats::SinkStatus;
 use std::collections::VecDeque;
 use std::mem;
 use std::time::{Duration, Instant, SystemTime};
+use stored::Stored;
+
+#[cfg(feature = "_network")]
+pub(in super::super) use stored::{Asked, Listen, News};
 
 /// How much longer than allowed a call may take before the exporter is said to hang: what can be
 /// cancelled has been.
@@ -32,7 +38,8 @@ struct Waiting<B> {
 #[derive(Debug, PartialEq)]
 pub(super) enum Task<B> {
     Export(B),
-    Flush,
+    /// Until then if possible.
+    Flush(Instant),
     /// Flush and shut down, until then if possible.
     Close(Instant),
 }
@@ -62,8 +69,10 @@ pub(super) struct State<B> {
     /// until it does.
     hangs: bool,
     closed: bool,
-    asked: Option<Asked>,
+    asked: Option<FlushRequest>,
     trouble: Trouble,
+    /// What the exporter keeps on disk, and is about to.
+    stored: Stored,
     /// What to say aloud; every cause once.
     complaints: Vec<(&'static str, String)>,
     said: [bool; Cause::ALL.len()],
@@ -83,7 +92,7 @@ struct Call {
 
 /// What was asked for and has not begun.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct FlushRequest {
     /// How many of those that entered must have left before.
     upto: u64,
     deadline: Instant,
@@ -118,6 +127,7 @@ impl<B: Batch> State<B> {
             closed: false,
             asked: None,
             trouble: Trouble::default(),
+            stored: Stored::default(),
             complaints: Vec::new(),
             said: Default::default(),
         }
@@ -185,7 +195,7 @@ impl<B: Batch> State<B> {
     pub(super) fn ask(&mut self, deadline: Instant, last: bool) {
         if !self.closed {
             let last = last || self.asked.is_some_and(|asked| asked.last);
-            self.asked = Some(Asked { upto: self.entered, deadline, last });
+            self.asked = Some(FlushRequest { upto: self.entered, deadline, last });
         }
     }
 
@@ -201,6 +211,7 @@ impl<B: Batch> State<B> {
         let mut problems = Vec::new();
         problems.extend((lost != Losses::default()).then(|| format!("lost {lost}")));
         problems.extend(if self.hangs { self.failing.clone() } else { first });
+        problems.extend(self.waits_in_outbox());
         if self.is_flushing() {
             let queued = self.queued();
             problems.push(format!("not done at the deadline, {queued} spans are not exported yet"));
@@ -212,6 +223,7 @@ impl<B: Batch> State<B> {
     pub(super) fn status(&self) -> SinkStatus {
         SinkStatus {
             queued: self.queued(),
+            outbox: self.stored.spans(),
             exported: self.exported,
             failed: self.failed.total(),
             failed_by: self.failed.by_cause().map(|(cause, count)| (cause.name(), count)).collect(),
@@ -225,9 +237,12 @@ impl<B: Batch> State<B> {
     /// How far it has got. What is being filled has not come yet.
     pub(super) fn standing(&self) -> Standing {
         let in_call = self.call.as_ref().filter(|call| call.spans > 0).map(|call| call.first);
+        let moving = || self.stored.moving_first();
         let waiting = || self.waiting.front().map(|oldest| oldest.first);
-        let gone = in_call.or_else(waiting).unwrap_or(self.taken);
-        Standing { taken: self.taken, gone, lost: self.failed.total() }
+        let gone = in_call.or_else(moving).or_else(waiting).unwrap_or(self.taken);
+        // What is lost later was safe when it left the queue.
+        let lost = self.failed.total() - self.stored.lost_later();
+        Standing { taken: self.taken, gone, lost }
     }
 
     /// What is due now, or how long until something is; forever, if that depends on others.
@@ -244,7 +259,8 @@ impl<B: Batch> State<B> {
             self.asked = None;
             let name = if asked.last { "shutdown" } else { "force_flush" };
             self.call = Some(Call { name, since: now, spans: 0, first: 0, answers: true });
-            return Ok(if asked.last { Task::Close(asked.deadline) } else { Task::Flush });
+            let task = if asked.last { Task::Close } else { Task::Flush };
+            return Ok(task(asked.deadline));
         }
         let Some(since) = self.waiting.front().map(|oldest| oldest.since).or(self.out) else {
             return Err(None);
@@ -274,7 +290,7 @@ impl<B: Batch> State<B> {
                     self.lose(cause, lost, &format!("`{}`: {problem}", call.name));
                 }
                 self.exported += left;
-                if left > 0 && left == call.spans {
+                if left > 0 && left == call.spans && self.stored.spans() == 0 {
                     (self.failing, self.failing_since) = (None, None);
                 }
             }
@@ -297,7 +313,7 @@ impl<B: Batch> State<B> {
             return;
         }
         let in_call = self.call.take().map_or(0, |call| call.spans);
-        let left = in_call + self.forget_waiting();
+        let left = in_call + self.stored.forget_moving() + self.forget_waiting();
         self.asked = None;
         self.hangs = false;
         if left > 0 || problem.is_some() {
@@ -360,17 +376,22 @@ impl<B: Batch> State<B> {
         self.failed.add(cause, spans);
         self.trouble.lost.add(cause, spans);
         self.trouble.first.get_or_insert_with(|| problem.to_owned());
-        self.failing_since.get_or_insert_with(SystemTime::now);
-        if self.failing.as_deref() != Some(problem) {
-            self.failing = Some(problem.to_owned());
-        }
+        self.fails(problem);
         if !mem::replace(&mut self.said[cause as usize], true) {
             self.complaints.push((cause.name(), problem.to_owned()));
         }
     }
 
+    fn fails(&mut self, problem: &str) {
+        self.failing_since.get_or_insert_with(SystemTime::now);
+        if self.failing.as_deref() != Some(problem) {
+            self.failing = Some(problem.to_owned());
+        }
+    }
+
     fn queued(&self) -> u64 {
-        self.spans as u64 + self.call.as_ref().map_or(0, |call| call.spans)
+        let in_call = self.call.as_ref().map_or(0, |call| call.spans);
+        self.spans as u64 + in_call + self.stored.moving_spans()
     }
 }
 
@@ -386,5 +407,7 @@ fn is_full<B: Batch>(batch: &B, batching: &Batching) -> bool {
     batch.spans() >= batching.max_export_batch_size || batch.bytes() >= BATCH_BYTES
 }
 
+#[cfg(all(test, feature = "_network"))]
+mod outbox_tests;
 #[cfg(test)]
 mod tests;

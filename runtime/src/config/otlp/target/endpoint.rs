@@ -14,6 +14,12 @@ pub(crate) struct Endpoint(Uri);
 const TRACES: &str = "v1/traces";
 
 impl Endpoint {
+    /// That of a test, which is well-formed.
+    #[cfg(test)]
+    pub(crate) fn of_test(url: &str, protocol: Protocol) -> Endpoint {
+        Endpoint::parse(url, protocol, false, false).expect("it is a URL").0
+    }
+
     /// Reads a URL; gives the user before the host besides.
     ///
     /// Over HTTP, an exact one is taken as it is, any other gets the path of traces. Over gRPC the path is not used, and

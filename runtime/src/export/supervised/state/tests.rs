@@ -1,11 +1,11 @@
 use super::*;
 
-const DELAY: Duration = Duration::from_secs(5);
-const TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const DELAY: Duration = Duration::from_secs(5);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// So many spans of so many bytes.
 #[derive(Debug, Default, PartialEq)]
-struct Spans(Vec<usize>);
+pub(super) struct Spans(Vec<usize>);
 
 impl Batch for Spans {
     fn spans(&self) -> usize {
@@ -21,7 +21,7 @@ impl Batch for Spans {
     }
 }
 
-fn state(max_queue_size: Option<usize>, max_export_batch_size: usize) -> State<Spans> {
+pub(super) fn state(max_queue_size: Option<usize>, max_export_batch_size: usize) -> State<Spans> {
     State::new(Batching {
         max_queue_size,
         max_export_batch_size,
@@ -31,7 +31,7 @@ fn state(max_queue_size: Option<usize>, max_export_batch_size: usize) -> State<S
 }
 
 /// Puts in so many small spans, as the sink does. Whether the exporter's thread is to look.
-fn put(state: &mut State<Spans>, count: usize, now: Instant) -> bool {
+pub(super) fn put(state: &mut State<Spans>, count: usize, now: Instant) -> bool {
     put_spans(state, &vec![1; count], now)
 }
 
@@ -54,7 +54,7 @@ fn put_spans(state: &mut State<Spans>, spans: &[usize], now: Instant) -> bool {
 }
 
 /// The task is done.
-fn done(state: &mut State<Spans>) {
+pub(super) fn done(state: &mut State<Spans>) {
     state.done(Ok(Vec::new()), None);
 }
 
@@ -66,9 +66,10 @@ fn batch(task: Result<Task<Spans>, Option<Duration>>) -> usize {
 }
 
 /// Every span that was handed over is queued, exported or failed.
-fn check(state: &State<Spans>, handed: u64) -> SinkStatus {
+pub(super) fn check(state: &State<Spans>, handed: u64) -> SinkStatus {
     let status = state.status();
-    assert_eq!(handed, status.queued + status.exported + status.failed, "{status:?}");
+    let accounted = status.queued + status.outbox + status.exported + status.failed;
+    assert_eq!(handed, accounted, "{status:?}");
     assert_eq!(status.failed, status.failed_by.iter().map(|(_, count)| count).sum::<u64>());
     status
 }
@@ -131,7 +132,7 @@ fn a_flush_lets_go_of_what_was_there_before_it() {
     assert_eq!(batch(state.next(now)), 3);
     assert!(state.is_flushing());
     done(&mut state);
-    assert_eq!(state.next(now), Ok(Task::Flush));
+    assert_eq!(state.next(now), Ok(Task::Flush(now + TIMEOUT)));
     assert!(state.is_flushing());
     done(&mut state);
     assert!(!state.is_flushing());
@@ -149,7 +150,7 @@ fn spans_that_found_no_room_do_not_let_a_flush_end_early() {
     done(&mut state);
     assert_eq!(batch(state.next(now)), 2, "two of the four are still there");
     done(&mut state);
-    assert_eq!(state.next(now), Ok(Task::Flush));
+    assert_eq!(state.next(now), Ok(Task::Flush(now + TIMEOUT)));
 }
 
 #[test]
@@ -257,7 +258,7 @@ fn an_exporter_that_hangs_loses_its_spans_and_what_comes_until_it_returns() {
 
     done(&mut state);
     assert_eq!(check(&state, 8).exported, 0, "each span counts once");
-    assert_eq!(state.next(now), Ok(Task::Flush), "it is still asked for");
+    assert_eq!(state.next(now), Ok(Task::Flush(now + TIMEOUT)), "it is still asked for");
     done(&mut state);
     put(&mut state, 1, now - DELAY);
     assert_eq!(batch(state.next(now)), 1);

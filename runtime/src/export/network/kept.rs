@@ -1,0 +1,273 @@
+//! What waits in the outbox, and how it leaves: the oldest first, one attempt after another, at growing intervals while
+//! the server is away.
+
+use super::beside::{before, beside};
+use super::body::Body;
+use super::outbox::{Gone, Oldest, Outbox};
+use super::retry::{Backoff, Throttle, Transport, Verdict};
+use crate::clock::unix_ns;
+use crate::complain;
+use crate::config::Endpoint;
+use crate::export::supervised::{Asked, Cause, Failure, Listen, Queue};
+use std::pin::pin;
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+/// The outbox, and whether the server is away.
+pub(super) struct Kept {
+    outbox: Outbox,
+    endpoint: Endpoint,
+    away: Option<Away>,
+    /// Spans that arrived from there, and how many of them were spoken of.
+    arrived: u64,
+    said: u64,
+}
+
+/// The server does not answer, or has asked for time.
+struct Away {
+    backoff: Backoff,
+    /// When to try again.
+    until: Instant,
+    why: String,
+}
+
+/// What sends, and how long one attempt may take.
+pub(super) struct Line<'l, T, H> {
+    pub(super) transport: &'l mut T,
+    pub(super) throttle: &'l mut Throttle,
+    pub(super) head: &'l H,
+    pub(super) timeout: Duration,
+}
+
+/// A batch that waits on: after this time if the server says so, and for this reason.
+struct Unsent(Option<Duration>, String);
+
+impl Kept {
+    pub(super) fn new(outbox: Outbox, endpoint: Endpoint) -> Kept {
+        Kept { outbox, endpoint, away: None, arrived: 0, said: 0 }
+    }
+
+    /// Takes over what dead processes left.
+    pub(super) fn adopt(&mut self) {
+        self.outbox.adopt();
+    }
+
+    /// Whether anything waits.
+    pub(super) fn has_work(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
+    /// Whether a batch is to be put aside, since others of this process wait before it or the server is away.
+    pub(super) fn goes_first(&self) -> bool {
+        self.outbox.has_ours() || self.away.is_some()
+    }
+
+    /// Puts a batch aside: that of the task at hand, or one that the queue gave besides.
+    pub(super) fn take<B: Body>(
+        &mut self,
+        batch: &mut B,
+        head: &B::Head,
+        queue: &Queue<B>,
+    ) -> Result<(), Failure> {
+        let spans = batch.spans() as u64;
+        match self.outbox.append(batch.encoded(head), spans, unix_ns()) {
+            Ok(gone) => {
+                self.outbox.newest_counts(queue.stored(spans));
+                lose(queue, gone, Cause::OutboxFull);
+                Ok(())
+            }
+            Err(error) => {
+                let dir = self.outbox.dir().display();
+                let problem = format!("nor can it wait in {dir}: {error}");
+                Err(Failure { cause: Cause::Unavailable, problem })
+            }
+        }
+    }
+
+    /// The same for one that the queue gave besides, which is lost if that fails.
+    pub(super) fn take_besides<B: Body>(&mut self, mut batch: B, head: &B::Head, queue: &Queue<B>) {
+        if let Err(failure) = self.take(&mut batch, head, queue) {
+            queue.not_stored(&failure);
+        }
+    }
+
+    /// The server is away, for this reason.
+    pub(super) fn is_away<B: Body>(&mut self, why: &str, throttle: &Throttle, queue: &Queue<B>) {
+        queue.troubled(why);
+        let (endpoint, dir) = (&self.endpoint, self.outbox.dir().display());
+        let what = "spans wait in the outbox until they can be sent, in";
+        complain::warn("otlp away", format_args!("{endpoint}: {why}; {what} {dir}"));
+        let mut backoff = self.away.take().map(|away| away.backoff).unwrap_or_default();
+        let next = backoff.next(None);
+        let until = throttle.until().map_or(next, |until| until.max(next));
+        self.away = Some(Away { backoff, until, why: why.to_owned() });
+    }
+
+    /// The server is there.
+    pub(super) fn is_back(&mut self) {
+        self.away = None;
+    }
+
+    /// Waits until it is time for another attempt, and makes it. Ends early if a flush is asked for.
+    pub(super) async fn work<B: Body>(
+        &mut self,
+        line: &mut Line<'_, impl Transport, B::Head>,
+        queue: &Queue<B>,
+    ) {
+        let head = line.head;
+        if let Some(until) = self.away.as_ref().map(|away| away.until) {
+            let listen = Listen { every_batch: true, asked: Asked::Any };
+            let keep = |batch| self.take_besides(batch, head, queue);
+            if beside(pin!(sleep_until(until)), queue, listen, keep).await.is_none() {
+                return;
+            }
+        }
+        let until = Instant::now() + line.timeout;
+        self.attempt(line, until, queue).await;
+    }
+
+    /// Sends what waits, until an attempt fails; no later than shortly before the deadline.
+    pub(super) async fn flush<B: Body>(
+        &mut self,
+        line: &mut Line<'_, impl Transport, B::Head>,
+        deadline: std::time::Instant,
+        queue: &Queue<B>,
+    ) {
+        let end = before(deadline);
+        while self.has_work() && line.throttle.until().is_none_or(|until| until <= Instant::now()) {
+            let until = end.min(Instant::now() + line.timeout);
+            if until <= Instant::now() || !self.attempt(line, until, queue).await {
+                return;
+            }
+        }
+    }
+
+    /// Sends what waits, with as many attempts as there is time for. Gives how many spans arrived, how many wait on, and
+    /// why these do.
+    pub(super) async fn drain<B: Body>(
+        &mut self,
+        line: &mut Line<'_, impl Transport, B::Head>,
+        deadline: std::time::Instant,
+        queue: &Queue<B>,
+    ) -> (u64, u64, Option<String>) {
+        let end = before(deadline);
+        loop {
+            self.flush(line, deadline, queue).await;
+            let next = self.away.as_ref().map_or(end, |away| away.until);
+            if !self.has_work() || next >= end {
+                let why = self.away.as_ref().map(|away| away.why.clone());
+                return (self.arrived, self.outbox.spans(), why);
+            }
+            sleep_until(next).await;
+        }
+    }
+
+    /// Makes an attempt for the oldest batch. Whether the server is there.
+    async fn attempt<B: Body>(
+        &mut self,
+        line: &mut Line<'_, impl Transport, B::Head>,
+        until: Instant,
+        queue: &Queue<B>,
+    ) -> bool {
+        lose(queue, self.outbox.expire(unix_ns()), Cause::Expired);
+        let (oldest, damaged) = self.outbox.oldest();
+        lose(queue, damaged, Cause::Refused);
+        let Some(Oldest { body, spans }) = oldest else { return true };
+        let head = line.head;
+        let listen = Listen { every_batch: self.goes_first(), asked: Asked::Last };
+        let sent = {
+            let keep = |batch| self.take_besides(batch, head, queue);
+            let sending = deliver::<B>(line.transport, body, spans, until);
+            beside(pin!(sending), queue, listen, keep).await
+        };
+        let sent = sent.unwrap_or_else(|| {
+            line.transport.reconnect();
+            Err(Unsent(None, "no answer before the shutdown".to_owned()))
+        });
+        match sent {
+            Ok(losses) => {
+                self.is_back();
+                self.arrived(spans, &losses, queue);
+                true
+            }
+            Err(Unsent(least, why)) => {
+                line.throttle.set(least);
+                self.is_away(&why, line.throttle, queue);
+                false
+            }
+        }
+    }
+
+    /// The oldest batch has gone, but for the losses.
+    fn arrived<B: Body>(&mut self, spans: u64, losses: &[(u64, Failure)], queue: &Queue<B>) {
+        let Gone { counted, inherited } = self.outbox.pop_front();
+        queue.settled(counted, losses);
+        if inherited > 0
+            && let Some((_, failure)) = losses.first()
+        {
+            say_lost(inherited, &failure.problem);
+        }
+        let lost: u64 = losses.iter().map(|(spans, _)| spans).sum();
+        self.arrived += spans.saturating_sub(lost);
+        if self.outbox.is_empty() {
+            let (arrived, endpoint) = (self.arrived - self.said, &self.endpoint);
+            self.said = self.arrived;
+            complain::info(format_args!("{arrived} spans that waited have arrived at {endpoint}"));
+        }
+    }
+}
+
+/// Sends a body, halved where it is too large. Gives what was lost of it.
+async fn deliver<B: Body>(
+    transport: &mut impl Transport,
+    body: Vec<u8>,
+    spans: u64,
+    until: Instant,
+) -> Result<Vec<(u64, Failure)>, Unsent> {
+    let mut losses = Vec::new();
+    let mut parts = vec![(body, spans)];
+    while let Some((body, spans)) = parts.pop() {
+        let prepared = match transport.prepare(&body) {
+            Ok(prepared) => prepared,
+            Err(failure) => {
+                losses.push((spans, failure));
+                continue;
+            }
+        };
+        match timeout_at(until, transport.attempt(prepared)).await {
+            Ok(Verdict::Arrived(answer)) => losses.extend(answer.loss(spans)),
+            Ok(Verdict::Again(least, problem)) => return Err(Unsent(least, problem)),
+            Ok(Verdict::Refused(problem)) => {
+                losses.push((spans, Failure { cause: Cause::Rejected, problem }));
+            }
+            Ok(Verdict::TooLarge(problem)) => match B::halves(&body) {
+                Some(halves) => parts.extend(halves),
+                None => losses.push((spans, Failure { cause: Cause::TooLarge, problem })),
+            },
+            Err(_) => {
+                transport.reconnect();
+                return Err(Unsent(None, "no answer in time".to_owned()));
+            }
+        }
+    }
+    Ok(losses)
+}
+
+/// Counts what left the outbox otherwise than by being sent.
+fn lose<B: Body>(queue: &Queue<B>, gone: Gone, cause: Cause) {
+    if gone.counted > 0 {
+        let failure = Failure { cause, problem: cause.problem().to_owned() };
+        queue.settled(gone.counted, &[(gone.counted, failure)]);
+    }
+    if gone.inherited > 0 {
+        say_lost(gone.inherited, cause.problem());
+    }
+}
+
+fn say_lost(spans: u64, problem: &str) {
+    let what = format_args!("{spans} spans that a dead process left are lost: {problem}");
+    complain::warn("outbox inherited", what);
+}
+
+#[cfg(all(test, unix, not(miri)))]
+mod tests;

@@ -1,0 +1,149 @@
+//! Time jumps while everything waits, so that minutes pass at once.
+
+use super::super::answer::Answer;
+use super::super::outbox::Encoding;
+use super::*;
+use crate::config::{Batching, OutboxLimits, Protocol};
+use crate::export::supervised::Batch;
+use bytes::Bytes;
+use std::path::PathBuf;
+use std::sync::Arc;
+use tokio::time::sleep;
+
+/// Spans that are a byte each.
+#[derive(Debug, Default)]
+struct Numbers(Vec<u8>);
+
+impl Batch for Numbers {
+    fn spans(&self) -> usize {
+        self.0.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.0.len()
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+impl Body for Numbers {
+    type Head = ();
+
+    const ENCODING: Encoding = Encoding::Json;
+
+    fn encoded(&mut self, (): &()) -> &[u8] {
+        &self.0
+    }
+
+    fn halves(_: &[u8]) -> Option<[(Vec<u8>, u64); 2]> {
+        None
+    }
+
+    fn split_off(&mut self, at: usize) -> Numbers {
+        Numbers(self.0.split_off(at))
+    }
+}
+
+/// A server that is away until some time, in some way.
+struct Server {
+    back: Instant,
+    away: fn() -> Option<Verdict>,
+    attempts: Vec<Instant>,
+    arrived: Vec<u8>,
+}
+
+impl Transport for Server {
+    fn prepare(&self, body: &[u8]) -> Result<Bytes, Failure> {
+        Ok(Bytes::copy_from_slice(body))
+    }
+
+    async fn attempt(&mut self, body: Bytes) -> Verdict {
+        self.attempts.push(Instant::now());
+        if Instant::now() < self.back {
+            return match (self.away)() {
+                Some(verdict) => verdict,
+                None => std::future::pending().await,
+            };
+        }
+        self.arrived.extend(&body);
+        Verdict::Arrived(Answer::default())
+    }
+
+    fn reconnect(&mut self) {}
+}
+
+struct Dir(PathBuf);
+
+impl Drop for Dir {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn kept(name: &str) -> (Kept, Dir) {
+    let dir = std::env::temp_dir().join(format!("stagetrace-kept-{}", std::process::id()));
+    let dir = dir.join(name);
+    std::fs::create_dir_all(&dir).expect("it can be made");
+    let endpoint = Endpoint::of_test("http://collector:4318", Protocol::HttpJson);
+    let limits = OutboxLimits::default();
+    let outbox = Outbox::new(Some(&dir), "test", Encoding::Json, endpoint.to_string(), limits);
+    (Kept::new(outbox.expect("there is a directory"), endpoint), Dir(dir))
+}
+
+/// A server is away for five minutes, while a batch of two spans comes each second. Gives what the waits between the
+/// attempts were.
+async fn five_minutes(name: &str, away: fn() -> Option<Verdict>) -> Vec<Duration> {
+    let (mut kept, _dir) = kept(name);
+    let batching = Batching { schedule_delay: Duration::ZERO, ..Batching::default() };
+    let queue = Arc::new(Queue::new("test", batching));
+    let back = Instant::now() + Duration::from_secs(300);
+    let mut server = Server { back, away, attempts: Vec::new(), arrived: Vec::new() };
+    let mut throttle = Throttle::default();
+    kept.is_away("it began so", &throttle, &queue);
+    let producer = tokio::spawn({
+        let queue = Arc::clone(&queue);
+        async move {
+            for number in 0..125 {
+                queue.put_batch(Numbers(vec![number, number]));
+                sleep(Duration::from_secs(2)).await;
+            }
+        }
+    });
+    let timeout = Duration::from_secs(10);
+    while kept.has_work() || !producer.is_finished() {
+        let transport = &mut server;
+        let mut line = Line { transport, throttle: &mut throttle, head: &(), timeout };
+        kept.work(&mut line, &queue).await;
+    }
+    let expected: Vec<u8> = (0..125).flat_map(|number| [number, number]).collect();
+    assert_eq!(server.arrived, expected, "everything, once, in order");
+    let status = queue.status();
+    assert_eq!((status.exported, status.outbox, status.queued, status.failed), (250, 0, 0, 0));
+    assert_eq!(status.failing, None);
+    let before = server.attempts.iter().filter(|at| **at < back).count();
+    server.attempts[..=before].windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_for_five_minutes_is_asked_every_few_seconds_and_gets_everything() {
+    let waits = five_minutes("refuses", || Some(Verdict::Again(None, "refused".to_owned()))).await;
+    assert!((60..=130).contains(&waits.len()), "{} attempts", waits.len());
+    let longest = Duration::from_millis(5_005);
+    assert!(waits.iter().all(|wait| *wait <= longest), "{waits:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_hangs_for_five_minutes_too() {
+    let waits = five_minutes("hangs", || None).await;
+    assert!(waits.iter().all(|wait| *wait >= Duration::from_secs(10)), "each has its time");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_asks_for_a_minute_is_left_alone_for_a_minute() {
+    let minute = Some(Duration::from_secs(60));
+    let again = || Some(Verdict::Again(Some(Duration::from_secs(60)), "busy".to_owned()));
+    let waits = five_minutes("asks", again).await;
+    assert!(waits.len() <= 5 && waits.iter().all(|wait| Some(*wait) >= minute), "{waits:?}");
+}

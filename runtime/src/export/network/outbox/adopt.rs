@@ -1,0 +1,116 @@
+//! Finding what dead processes left in their outboxes.
+
+use super::segment::{Label, Segment};
+use crate::complain;
+use crate::files;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The end of the names of the outbox's files.
+pub(super) const EXTENSION: &str = "otlp.outbox";
+/// Files that are taken over at most, since each stays open.
+const MOST: usize = 64;
+/// How long a file has not been changed that its maker has left unfinished.
+const ABANDONED: Duration = Duration::from_secs(60);
+
+/// Whose files are taken over.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Whose<'p> {
+    /// All of this run and, of those beside it, what was to go where ours go.
+    OfRun(&'p Path),
+    /// All that lie in this directory of runs.
+    Below(&'p Path),
+}
+
+/// The files of dead processes of this user, oldest first. What is in another encoding stays, and is said.
+pub(super) fn left_by_the_dead(whose: Whose<'_>, label: &Label) -> Vec<Segment> {
+    let mut paths = Vec::new();
+    // What cannot be listed holds nothing that we could take over.
+    let to_any = match whose {
+        Whose::OfRun(run) => {
+            let _ = files_in(run, &mut paths);
+            let of_run = paths.len();
+            let _ = run.parent().map(|dir| files_below(dir, Some(run), &mut paths));
+            of_run
+        }
+        Whose::Below(dir) => {
+            let _ = files_below(dir, None, &mut paths);
+            paths.len()
+        }
+    };
+    let mut found = Vec::new();
+    for (at, path) in paths.into_iter().enumerate() {
+        if found.len() == MOST {
+            break;
+        }
+        match Segment::adopt(path.clone()) {
+            Ok(Some(segment)) if at >= to_any && segment.label.endpoint != label.endpoint => {}
+            Ok(Some(segment)) if segment.front().is_none() => super::remove(segment),
+            Ok(Some(segment)) if segment.label.encoding != label.encoding => {
+                let (path, encoding) = (path.display(), segment.label.encoding);
+                let what =
+                    "holds spans of a dead process, which only an exporter can send that speaks";
+                complain::warn("outbox encoding", format_args!("{path} {what} {encoding:?}"));
+            }
+            Ok(Some(segment)) => found.push(segment),
+            // Its process lives.
+            Ok(None) => {}
+            // Another process was faster.
+            Err(_) if !path.exists() => {}
+            Err(error) => {
+                let what = format_args!("cannot send what {} holds: {error}", path.display());
+                complain::warn("outbox adopt", what);
+            }
+        }
+    }
+    found.sort_by_key(|segment| segment.front().map(|entry| entry.since));
+    found
+}
+
+fn files_below(
+    output_dir: &Path,
+    except: Option<&Path>,
+    found: &mut Vec<PathBuf>,
+) -> io::Result<()> {
+    for run in fs::read_dir(output_dir)?.flatten() {
+        let path = run.path();
+        if Some(path.as_path()) != except && run.file_type()?.is_dir() {
+            // One that cannot be listed keeps nobody from the others.
+            let _ = files_in(&path, found);
+        }
+    }
+    Ok(())
+}
+
+fn files_in(dir: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    let mut paths = Vec::new();
+    for file in fs::read_dir(dir)?.flatten() {
+        let path = file.path();
+        let name = file.file_name();
+        let Some((_, extension)) = name.to_str().and_then(|name| name.split_once(".otlp.")) else {
+            continue;
+        };
+        let Ok(file) = file.metadata() else { continue };
+        if !file.is_file() || !files::is_ours(&file) {
+            continue;
+        }
+        match extension {
+            "outbox" => paths.push(path),
+            // Its maker died between making it and giving it its name.
+            "outbox.new" if is_old(&file) => {
+                let _ = fs::remove_file(path);
+            }
+            _ => {}
+        }
+    }
+    paths.sort();
+    found.append(&mut paths);
+    Ok(())
+}
+
+fn is_old(file: &fs::Metadata) -> bool {
+    let age = file.modified().ok().and_then(|at| at.elapsed().ok());
+    age.is_some_and(|age| age > ABANDONED)
+}
