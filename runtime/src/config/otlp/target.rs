@@ -174,7 +174,9 @@ fn headers(given: &[Given<(String, String)>], user: Option<String>) -> Result<He
         headers.insert(name, value);
     }
     if let Some(user) = user.filter(|_| !headers.contains_key(AUTHORIZATION)) {
-        let user: Vec<u8> = percent_decode_str(&user).collect();
+        // Basic asks for the colon also where no password follows; an encoded one is a part of the name.
+        let colon = if user.contains(':') { "" } else { ":" };
+        let user: Vec<u8> = percent_decode_str(&user).chain(colon.bytes()).collect();
         let basic = format!("Basic {}", BASE64_STANDARD.encode(user));
         if let Ok((name, value)) = header(AUTHORIZATION.as_str(), &basic) {
             headers.insert(name, value);

@@ -327,6 +327,19 @@ mod with_network {
     }
 
     #[test]
+    fn a_user_without_a_password_has_an_empty_one() {
+        for (user, expected) in [
+            ("token", "Basic dG9rZW46"),
+            ("token:", "Basic dG9rZW46"),
+            ("to%3Aken", "Basic dG86a2VuOg=="),
+        ] {
+            let url = format!("http://{user}@c:1");
+            let target = with_endpoint(&[("OTEL_EXPORTER_OTLP_ENDPOINT", &url)]);
+            assert_eq!(headers(&target), [("authorization", expected)], "{user}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_used_warns_and_the_default_holds() {
         let as_if_unset = with_endpoint(&[]);
         for (name, value) in [
