@@ -146,18 +146,27 @@ fn level(
 
 /// The recorder's counters as they were a moment ago, or at the end.
 #[derive(Default)]
-struct Counters(Mutex<Option<(Instant, Stats)>>);
+struct Counters(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// When the recorder was asked, whether or not it answered: one that is stuck costs a collection one wait.
+    asked: Option<Instant>,
+    stats: Option<Stats>,
+}
 
 impl Counters {
     /// Nothing before the first answer; the one before if none comes.
     fn with(&self, observe: impl FnOnce(&Stats)) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_fresh = known.as_ref().is_some_and(|(at, _)| at.elapsed() < FRESH);
-        let ask = || if is_fresh { None } else { init::stats() };
-        if let Some(stats) = init::last_stats().or_else(ask) {
-            *known = Some((Instant::now(), stats));
+        if let Some(last) = init::last_stats() {
+            known.stats = Some(last);
+        } else if known.asked.is_none_or(|at| at.elapsed() >= FRESH) {
+            let answer = init::stats();
+            known.stats = answer.or(known.stats.take());
+            known.asked = Some(Instant::now());
         }
-        if let Some((_, stats)) = &*known {
+        if let Some(stats) = &known.stats {
             observe(stats);
         }
     }
