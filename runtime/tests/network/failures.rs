@@ -101,6 +101,19 @@ scenarios! {
         assert_eq!((waits.len(), numbers(&collector)), (2, vec![0]));
     }
 
+    fn a_proxy_that_asks_for_time_is_given_it_over_grpc_too() {
+        let (collector, _trace) = grpc();
+        let second = Duration::from_secs(1);
+        for (number, status) in [429, 503].into_iter().enumerate() {
+            collector.script([Reply::status(status).retry_after(second)]);
+            step(number);
+            flush(LONG).unwrap();
+            let waited = waits(&collector.requests()[2 * number..])[0];
+            assert!(waited >= second, "{status}: {waited:?}");
+        }
+        assert_eq!(numbers(&collector), [0, 1]);
+    }
+
     fn what_the_server_rejects_of_a_batch_is_counted_with_its_words() {
         let (collector, _trace) = grpc();
         collector.script([Reply::partial_success(3).message("\u{1b}[31mtoo old\n")]);

@@ -1,8 +1,9 @@
 //! What servers answer: how many spans they rejected, when they want to be asked again.
 
+use http::header::{HeaderMap, RETRY_AFTER};
 use prost::Message;
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Longest part of a server's message that is repeated, in characters.
 const SHOWN: usize = 200;
@@ -73,9 +74,13 @@ pub(super) fn retry_delay(status: &[u8]) -> Option<Duration> {
     Some(seconds + Duration::from_nanos(delay.nanos.try_into().unwrap_or_default()))
 }
 
+/// How long to wait, if an answer over HTTP says so.
+pub(super) fn wait(headers: &HeaderMap) -> Option<Duration> {
+    retry_after(headers.get(RETRY_AFTER)?.to_str().ok()?, SystemTime::now())
+}
+
 /// The delay that a header `Retry-After` asks for: seconds, or a date.
-#[cfg(feature = "otlp-http")]
-pub(super) fn retry_after(value: &str, now: std::time::SystemTime) -> Option<Duration> {
+fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));

@@ -1,6 +1,6 @@
 //! Attempts over gRPC: tonic's call on the client that HTTP has, too. The body goes through as it is.
 
-use super::answer::{Answer, retry_delay};
+use super::answer::{Answer, retry_delay, wait};
 use super::compress::compressed;
 use super::connect::{Connector, Stream, USER_AGENT, builder, causes};
 use super::retry::{Transport, Verdict};
@@ -14,6 +14,7 @@ use hyper_util::client::legacy::Client;
 use std::error::Error;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tonic::body::Body;
 use tonic::client::GrpcService;
 use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
@@ -135,21 +136,29 @@ impl GrpcService<Body> for Http2 {
             let answer = answer.await?;
             let is_grpc =
                 answer.status() == StatusCode::OK || answer.headers().contains_key("grpc-status");
-            if is_grpc { Ok(answer.map(Body::new)) } else { Err(NotGrpc(answer.status()).into()) }
+            if is_grpc { Ok(answer.map(Body::new)) } else { Err(NotGrpc::of(&answer).into()) }
         })
     }
 }
 
 /// What somebody in between answers, a proxy perhaps.
 #[derive(Debug, thiserror::Error)]
-#[error("HTTP status {0} instead of gRPC")]
-struct NotGrpc(StatusCode);
+#[error("HTTP status {status} instead of gRPC")]
+struct NotGrpc {
+    status: StatusCode,
+    wait: Option<Duration>,
+}
 
 impl NotGrpc {
+    fn of<B>(answer: &Response<B>) -> NotGrpc {
+        NotGrpc { status: answer.status(), wait: wait(answer.headers()) }
+    }
+
     /// gRPC says which of its own codes they stand for; one of them is tried again.
     fn verdict(&self) -> Verdict {
-        match self.0.as_u16() {
-            429 | 502 | 503 | 504 => Verdict::Again(None, self.to_string()),
+        match self.status.as_u16() {
+            429 | 503 => Verdict::Again(self.wait, self.to_string()),
+            502 | 504 => Verdict::Again(None, self.to_string()),
             413 => Verdict::TooLarge(self.to_string()),
             _ => Verdict::Refused(self.to_string()),
         }

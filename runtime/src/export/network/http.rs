@@ -1,19 +1,16 @@
 //! Attempts over HTTP.
 
-use super::answer::{Answer, retry_after};
+use super::answer::{Answer, wait};
 use super::compress::compressed;
 use super::connect::{Connector, Stream, USER_AGENT, builder, causes};
 use super::retry::{Transport, Verdict};
 use crate::config::{Compression, Protocol, Target};
 use crate::export::supervised::Failure;
 use bytes::Bytes;
-use http::header::{
-    CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT as NAME,
-};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT as NAME};
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
-use std::time::SystemTime;
 
 /// Largest answer that is read.
 const ANSWER_MAX: usize = 4 << 20;
@@ -99,7 +96,3 @@ async fn read(
 }
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
-
-fn wait(headers: &HeaderMap) -> Option<std::time::Duration> {
-    retry_after(headers.get(RETRY_AFTER)?.to_str().ok()?, SystemTime::now())
-}
