@@ -45,6 +45,8 @@ pub use sampler::Sampler;
 pub(crate) use sampler::within;
 pub(crate) use settings::Settings;
 pub use tail::TailSampling;
+#[cfg(feature = "_network")]
+pub(crate) use warning::Shown;
 pub use warning::{ConfigProblem, ConfigWarning};
 
 /// The most detailed level; greater ones act as this one.

@@ -1,5 +1,6 @@
 //! What servers answer: how many spans they rejected, when they want to be asked again.
 
+use crate::config::Shown;
 use http::header::{HeaderMap, RETRY_AFTER};
 use prost::Message;
 use std::fmt;
@@ -52,14 +53,7 @@ impl fmt::Display for Answer {
             0 => f.write_str("the server took all spans")?,
             some => write!(f, "the server rejected {some} spans")?,
         }
-        f.write_str(if self.has_message() { ": " } else { "" })?;
-        for character in self.message.chars().take(SHOWN) {
-            match character.is_control() {
-                true => write!(f, "{}", character.escape_default())?,
-                false => write!(f, "{character}")?,
-            }
-        }
-        if self.message.chars().nth(SHOWN).is_some() { f.write_str("..") } else { Ok(()) }
+        if self.has_message() { write!(f, ": {}", Shown(&self.message, SHOWN)) } else { Ok(()) }
     }
 }
 
