@@ -6,6 +6,8 @@ use prost::Message;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
+/// Largest answer that is read.
+pub(super) const ANSWER_MAX: usize = 4 << 20;
 /// Longest part of a server's message that is repeated, in characters.
 const SHOWN: usize = 200;
 

@@ -1,6 +1,6 @@
 //! Attempts over gRPC: tonic's call on the client that HTTP has, too. The body goes through as it is.
 
-use super::answer::{Answer, retry_delay, wait};
+use super::answer::{ANSWER_MAX, Answer, retry_delay, wait};
 use super::compress::compressed;
 use super::connect::{Connector, Stream, USER_AGENT, builder, causes};
 use super::retry::{Transport, Verdict};
@@ -22,8 +22,6 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Status};
 
 const METHOD: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
-/// Largest answer that is read.
-const ANSWER_MAX: usize = 4 << 20;
 
 /// Calls one server.
 pub(super) struct Grpc {

@@ -1,6 +1,6 @@
 //! Attempts over HTTP.
 
-use super::answer::{Answer, wait};
+use super::answer::{ANSWER_MAX, Answer, wait};
 use super::compress::compressed;
 use super::connect::{Connector, Stream, USER_AGENT, builder, causes};
 use super::retry::{Transport, Verdict};
@@ -12,8 +12,6 @@ use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
 
-/// Largest answer that is read.
-const ANSWER_MAX: usize = 4 << 20;
 const JSON: &str = "application/json";
 
 /// Posts bodies to one URL.

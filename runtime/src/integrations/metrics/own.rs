@@ -1,6 +1,8 @@
 //! How the recorder itself is, under the names that OpenTelemetry gives to an SDK's own metrics. The same numbers as
 //! [`stats`](crate::stats) gives, read when somebody collects.
 
+use crate::collect::ERROR_TYPE;
+use crate::export::REQUEST;
 use crate::init;
 use crate::stats::{SinkStatus, Stats};
 use opentelemetry::KeyValue;
@@ -14,7 +16,6 @@ const FRESH: Duration = Duration::from_millis(50);
 
 const COMPONENT: &str = "otel.component.name";
 const COMPONENT_TYPE: &str = "otel.component.type";
-const ERROR_TYPE: &str = "error.type";
 /// What the specification calls a span that found no room.
 const QUEUE_FULL: &str = "queue_full";
 
@@ -108,7 +109,7 @@ fn requests(meter: &Meter) {
         seen.extend(open.iter().map(|(name, _)| *name));
         for name in &*seen {
             let count = open.iter().find(|(other, _)| other == name).map_or(0, |(_, count)| *count);
-            it.observe(count as i64, &[KeyValue::new("stagetrace.request.name", *name)]);
+            it.observe(count as i64, &[KeyValue::new(REQUEST, *name)]);
         }
     });
     active.build();
