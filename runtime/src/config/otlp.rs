@@ -30,7 +30,7 @@ pub(crate) use target::{Endpoint, Mistake, Target};
 ///
 /// Needs the feature `otlp-grpc` or `otlp-http` of this crate, and `tls` for `https`. What is not said here comes from
 /// the environment (`OTEL_EXPORTER_OTLP_*`), if the configuration was read from there, or is the default. Whatever is
-/// said here and cannot be used is an error of [`init`](crate::init).
+/// said here and cannot be used is an error of [`init`](crate::init); files are read only if tracing is enabled.
 ///
 /// Sending harms nobody: it has its own thread, a bounded queue and a deadline; what is lost is counted in
 /// [`SinkStatus`](crate::SinkStatus) under the name `otlp`. No header's value is ever shown, nor what stands before the

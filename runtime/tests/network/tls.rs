@@ -217,6 +217,15 @@ scenarios! {
         let _trace = start(Otlp::grpc("http://localhost:1").certificate("/nowhere/ca.pem"));
     }
 
+    fn where_nothing_is_traced_no_file_is_read_but_a_mistake_is_one() {
+        let off = || config().enabled(false);
+        let wrong = init(off().otlp(Otlp::http("localhost")));
+        assert!(matches!(wrong, Err(InitError::Otlp(OtlpError::Endpoint(_)))), "{wrong:?}");
+        let otlp = Otlp::grpc("https://localhost:1").certificate("/nowhere/ca.pem");
+        let _trace = init(off().otlp(otlp)).unwrap();
+        assert_eq!(stagetrace::status().warnings, []);
+    }
+
     fn a_file_that_the_environment_names_and_cannot_be_used_warns_and_nothing_is_sent() {
         let lookup = |name: &str| match name {
             "OTEL_EXPORTER_OTLP_ENDPOINT" => Some("https://localhost:1"),
