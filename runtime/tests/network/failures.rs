@@ -171,6 +171,15 @@ scenarios! {
         assert!(requests.load(Ordering::SeqCst) > 1, "it was tried again");
     }
 
+    fn what_a_server_says_when_it_goes_away_is_not_repeated() {
+        let endpoint = going_away(b"\x1b[31ms3cret");
+        let _trace = start(Otlp::grpc(endpoint).timeout(Duration::from_secs(1)));
+        step(0);
+        let problems = problems(flush(LONG));
+        assert!(problems[0].1.contains("excessive load"), "the reason is named: {problems:?}");
+        assert!(!problems[0].1.contains("s3cret"), "{problems:?}");
+    }
+
     fn one_span_that_is_too_large_is_lost_alone_over_http() {
         let collector = Collector::builder().max_http_bytes(6 << 10).start_blocking().unwrap();
         let trace = start(Otlp::http(collector.endpoint()));
@@ -316,6 +325,27 @@ fn answering(answer: &'static str) -> (String, Arc<AtomicUsize>) {
         }
     });
     (endpoint, count)
+}
+
+/// A server over HTTP/2 that ends each connection because of excessive load, with this as debug data. Gives its URL.
+fn going_away(debug: &'static [u8]) -> String {
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    // With the last stream that it took, none, and the reason.
+    let length = 8 + debug.len() as u8;
+    let go_away = [0, 0, length, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11];
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            stream.write_all(&SETTINGS).unwrap();
+            // The request has come when there is nothing more for a while.
+            stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+            while stream.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {}
+            stream.write_all(&[&go_away[..], debug].concat()).unwrap();
+        }
+    });
+    endpoint
 }
 
 /// Reads a request, so that closing the connection does not throw the answer away.

@@ -51,11 +51,11 @@ pub(super) fn builder() -> Builder {
 }
 
 /// An error with its causes. They are this machine's: nothing that the server said.
-pub(super) fn causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
+pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = own_words(error);
     let mut cause = error.source();
     while let Some(error) = cause {
-        let more = error.to_string();
+        let more = own_words(error);
         if !text.ends_with(&more) {
             text.push_str(": ");
             text.push_str(&more);
@@ -63,6 +63,15 @@ pub(super) fn causes(error: &dyn Error) -> String {
         cause = error.source();
     }
     text
+}
+
+/// An error without its causes. One of HTTP/2 quotes what the server said when it went away; its reason is a code.
+fn own_words(error: &(dyn Error + 'static)) -> String {
+    #[cfg(feature = "otlp-grpc")]
+    if let Some(reason) = error.downcast_ref().and_then(h2::Error::reason) {
+        return format!("HTTP/2: {reason}");
+    }
+    error.to_string()
 }
 
 /// What names this library to servers.
