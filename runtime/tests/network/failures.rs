@@ -154,6 +154,15 @@ scenarios! {
         assert_eq!(sink("otlp").exported, 2);
     }
 
+    fn an_answer_that_is_too_large_says_that_it_has_arrived() {
+        let (collector, _trace) = grpc();
+        collector.script([Reply::partial_success(0).message("x".repeat(5 << 20))]);
+        steps(0, 8);
+        flush(LONG).unwrap();
+        assert_eq!(numbers(&collector), (0..8).collect::<Vec<_>>(), "nothing came twice");
+        assert_eq!((sink("otlp").exported, collector.requests().len()), (8, 1));
+    }
+
     fn an_answer_that_breaks_off_says_that_it_has_arrived() {
         let (endpoint, requests) = answering("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{");
         let _trace = start(Otlp::http_json(endpoint));
