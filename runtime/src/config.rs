@@ -39,7 +39,7 @@ pub use limits::{Batching, SpanLimits};
 pub(crate) use otlp::Given;
 pub use otlp::{Compression, Otlp, OtlpError, Protocol};
 #[cfg(feature = "_network")]
-pub(crate) use otlp::{Endpoint, Mistake, Target};
+pub(crate) use otlp::{Endpoint, Mistake, Proxy, Target};
 pub(crate) use resource::Process;
 pub use sampler::Sampler;
 pub(crate) use sampler::within;

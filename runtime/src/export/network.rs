@@ -13,6 +13,7 @@ mod grpc;
 mod http;
 mod retry;
 mod sender;
+mod tcp;
 #[cfg(feature = "tls")]
 mod tls;
 

@@ -17,14 +17,14 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 /// Certificates of a test, as files.
-struct Certificates {
+pub(crate) struct Certificates {
     dir: PathBuf,
     ca: CertifiedIssuer<'static, KeyPair>,
 }
 
 impl Certificates {
     /// A directory with `ca.pem`.
-    fn new(name: &str) -> Certificates {
+    pub(crate) fn new(name: &str) -> Certificates {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tls").join(name);
         std::fs::create_dir_all(&dir).unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -34,7 +34,7 @@ impl Certificates {
         Certificates { dir, ca }
     }
 
-    fn path(&self, file: &str) -> PathBuf {
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
         self.dir.join(file)
     }
 
@@ -54,7 +54,7 @@ impl Certificates {
     }
 
     /// Encrypts what goes to a collector, under this name. Gives the port.
-    fn serve(&self, name: &str, asks_for_client: bool, collector: &Collector) -> u16 {
+    pub(crate) fn serve(&self, name: &str, asks_for_client: bool, collector: &Collector) -> u16 {
         let (certificate, key) = self.issue(name);
         let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
         let provider = Arc::new(ring::default_provider());

@@ -1,5 +1,6 @@
 //! What was said about sending, put together and checked.
 
+use super::proxy::Proxy;
 use super::{Compression, Given, Otlp, OtlpError, Protocol};
 use crate::config::warning::{ConfigProblem, ConfigWarning};
 use base64::Engine;
@@ -24,6 +25,8 @@ pub(crate) struct Target {
     /// `None`: as long as the export of any exporter may take.
     pub(crate) timeout: Option<Duration>,
     pub(crate) files: Files,
+    /// On the way to the endpoint.
+    pub(crate) proxy: Option<Proxy>,
 }
 
 /// Files of certificates and keys.
@@ -76,6 +79,7 @@ impl Target {
 
         Ok(Target {
             protocol,
+            proxy: otlp.proxies.to(&endpoint)?,
             endpoint,
             headers: headers(&otlp.headers, user)?,
             compression: compression(otlp.compression, warnings)?,

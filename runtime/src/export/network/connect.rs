@@ -1,8 +1,8 @@
 //! Connections: plain or encrypted, the same for either protocol.
 
+use super::tcp::Tcp;
 use crate::config::{Mistake, Target};
 use http_body::Body;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Builder, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::error::Error;
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 /// What opens connections.
 #[cfg(not(feature = "tls"))]
-pub(super) type Stream = HttpConnector;
+pub(super) type Stream = Tcp;
 /// What opens connections.
 #[cfg(feature = "tls")]
-pub(super) type Stream = hyper_rustls::HttpsConnector<HttpConnector>;
+pub(super) type Stream = hyper_rustls::HttpsConnector<Tcp>;
 
 /// How long a connection is kept that nobody uses: less than servers and what stands before them do.
 const IDLE: Duration = Duration::from_secs(30);
@@ -25,9 +25,7 @@ pub(super) struct Connector(Stream);
 impl Connector {
     /// Reads the certificates, if there is use for them.
     pub(super) fn new(target: &Target) -> Result<Connector, Mistake> {
-        let mut tcp = HttpConnector::new();
-        tcp.set_nodelay(true);
-        tcp.enforce_http(!target.endpoint.is_https());
+        let tcp = Tcp::new(target);
         #[cfg(feature = "tls")]
         let tcp = hyper_rustls::HttpsConnector::from((tcp, super::tls::config(target)?));
         Ok(Connector(tcp))

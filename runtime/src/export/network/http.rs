@@ -4,10 +4,13 @@ use super::answer::{ANSWER_MAX, Answer, wait};
 use super::compress::compressed;
 use super::connect::{Connector, Stream, USER_AGENT, builder, causes};
 use super::retry::{Transport, Verdict};
+use super::tcp::has_tunnel;
 use crate::config::{Compression, Protocol, Target};
 use crate::export::supervised::Failure;
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT as NAME};
+use http::header::{
+    CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, USER_AGENT as NAME,
+};
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
@@ -37,6 +40,9 @@ impl Http {
             Compression::Gzip => Some("gzip"),
             Compression::Zstd => Some("zstd"),
         };
+        if let Some(proxy) = target.proxy.as_ref().filter(|_| !has_tunnel(target)) {
+            headers.extend(proxy.authorization.clone().map(|who| (PROXY_AUTHORIZATION, who)));
+        }
         headers.extend(encoding.map(|name| (CONTENT_ENCODING, HeaderValue::from_static(name))));
         Http {
             client: connector.client(&builder()),
