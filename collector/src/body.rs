@@ -21,7 +21,7 @@ pub(crate) async fn read(
     record: &mut Request,
 ) -> Result<Bytes, Failure> {
     let head = if protocol == Protocol::Grpc { GRPC_HEAD } else { 0 };
-    let body = read_within(body, limit + head, &mut record.sent_bytes).await?;
+    let body = read_within(body, limit.saturating_add(head), &mut record.sent_bytes).await?;
     let body = body.ok_or_else(|| too_large(limit))?;
     let (body, compression) = match protocol {
         Protocol::Grpc => unframed(body, headers)?,

@@ -65,7 +65,7 @@ impl Compression {
 
 fn read_within(decoder: impl Read, limit: usize) -> Result<Bytes, DecompressError> {
     let mut plain = Vec::new();
-    let most = limit as u64 + 1;
+    let most = (limit as u64).saturating_add(1);
     decoder.take(most).read_to_end(&mut plain).map_err(DecompressError::Malformed)?;
     if plain.len() > limit { Err(DecompressError::TooLarge) } else { Ok(plain.into()) }
 }

@@ -46,6 +46,19 @@ async fn a_body_of_the_largest_size_is_taken_and_one_more_byte_is_refused() {
 }
 
 #[tokio::test]
+async fn the_largest_limit_is_none() {
+    let unlimited = Collector::builder().max_grpc_bytes(usize::MAX).max_http_bytes(usize::MAX);
+    let collector = unlimited.start().await.unwrap();
+    for protocol in PROTOCOLS {
+        let body = request_of(protocol, LIMIT);
+        for (name, body) in [("", body.clone()), ("gzip", gzip(&body)), ("zstd", zstd(&body))] {
+            send(&collector, protocol, name, &body).await.unwrap();
+            assert_eq!(collector.clear().len(), 1, "{protocol:?} {name}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_would_be_too_large_after_decompression_is_refused() {
     let collector = small().await;
     for protocol in PROTOCOLS {

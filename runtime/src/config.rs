@@ -40,12 +40,14 @@ pub use limits::{Batching, SpanLimits};
 pub(crate) use otlp::Given;
 pub use otlp::{Compression, Otlp, OtlpError, Protocol};
 #[cfg(feature = "_network")]
-pub(crate) use otlp::{Endpoint, Mistake, Target};
+pub(crate) use otlp::{Endpoint, Mistake, Proxy, Target};
 pub(crate) use resource::Process;
 pub use sampler::Sampler;
 pub(crate) use sampler::within;
 pub(crate) use settings::Settings;
 pub use tail::TailSampling;
+#[cfg(feature = "_network")]
+pub(crate) use warning::Shown;
 pub use warning::{ConfigProblem, ConfigWarning};
 
 /// The most detailed level; greater ones act as this one.

@@ -14,8 +14,9 @@ use opentelemetry_sdk::metrics::data::ResourceMetrics;
 use stagetrace::{DropCause, Judged, Outcome, Traced, init_with, metrics, span};
 use stagetrace_wire::span::{Span, Value};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 use support::{LONG, config, flush, problems, scenarios, sink, steps, wait_until, written};
 use work::{Generate, attention, failing, work};
 
@@ -275,6 +276,28 @@ scenarios! {
         let started = &sum(&metrics, "otel.sdk.span.started")[&of(&[])];
         assert_eq!(*started as u64, last.begun, "the last numbers stay after the end");
         assert_eq!(sum(&metrics, "otel.sdk.span.live")[&of(&[])], 0);
+    }
+
+    fn a_recorder_that_is_stuck_costs_a_collection_one_wait() {
+        static IS_STUCK: Mutex<()> = Mutex::new(());
+        static REACHED: AtomicBool = AtomicBool::new(false);
+        let collecting = Collecting::new();
+        let blocking = meters::meter(|_, _| {
+            REACHED.store(true, Ordering::Release);
+            drop(IS_STUCK.lock());
+        });
+        let stuck = IS_STUCK.lock();
+        let exporters = [collecting.exporter(), metrics::exporter(blocking)];
+        let trace = init_with(config(), exporters).unwrap();
+        steps(0, 1);
+        wait_until(|| REACHED.load(Ordering::Acquire));
+        let start = Instant::now();
+        collecting.collect();
+        assert!(start.elapsed() < Duration::from_secs(2), "took {:?}", start.elapsed());
+        drop(stuck);
+        flush(LONG).unwrap();
+        wait_until(|| units(&collecting.collect()).contains_key("otel.sdk.span.started"));
+        drop(trace);
     }
 
     fn losses_are_counted_by_cause_and_their_report_is_no_stage() {

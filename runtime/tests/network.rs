@@ -16,6 +16,8 @@ mod outbox;
 #[cfg(all(feature = "gzip", feature = "zstd"))]
 #[path = "network/peer.rs"]
 mod peer;
+#[path = "network/proxy.rs"]
+mod proxy;
 mod support;
 #[cfg(feature = "tls")]
 #[path = "network/tls.rs"]

@@ -91,6 +91,20 @@ scenarios! {
         drop((open, trace));
     }
 
+    fn of_two_exporters_one_counts() {
+        let prometheus = Prometheus::new();
+        let exporters = [prometheus.exporter(), prometheus.exporter()];
+        let trace = init_with(config(), exporters).unwrap();
+        let open = requests();
+        flush(LONG).unwrap();
+        let counts = |text: &str| -> Vec<String> {
+            let lines = text.lines().filter(|line| line.contains("_count{"));
+            lines.map(str::to_owned).collect()
+        };
+        assert_eq!(counts(&prometheus.render()), counts(include_str!("golden/metrics.prom")));
+        drop((open, trace));
+    }
+
     fn the_page_is_served_until_it_is_dropped() {
         let prometheus = Prometheus::new();
         let trace = init_with(config(), [prometheus.exporter()]).unwrap();

@@ -3,6 +3,8 @@
 mod env;
 mod problem;
 #[cfg(feature = "_network")]
+mod proxy;
+#[cfg(feature = "_network")]
 mod target;
 #[cfg(test)]
 mod tests;
@@ -14,6 +16,8 @@ use std::time::Duration;
 
 pub(super) use env::{Exporter, apply};
 pub use problem::OtlpError;
+#[cfg(feature = "_network")]
+pub(crate) use proxy::Proxy;
 #[cfg(feature = "_network")]
 pub(crate) use target::{Endpoint, Mistake, Target};
 
@@ -29,8 +33,9 @@ pub(crate) use target::{Endpoint, Mistake, Target};
 /// ```
 ///
 /// Needs the feature `otlp-grpc` or `otlp-http` of this crate, and `tls` for `https`. What is not said here comes from
-/// the environment (`OTEL_EXPORTER_OTLP_*`), if the configuration was read from there, or is the default. Whatever is
-/// said here and cannot be used is an error of [`init`](crate::init).
+/// the environment (`OTEL_EXPORTER_OTLP_*`), if the configuration was read from there, or is the default. Only the
+/// environment names proxies (`HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY`, `NO_PROXY`). Whatever is said here and cannot be
+/// used is an error of [`init`](crate::init); files are read only if tracing is enabled.
 ///
 /// Sending harms nobody: it has its own thread, a bounded queue and a deadline; what is lost is counted in
 /// [`SinkStatus`](crate::SinkStatus) under the name `otlp`. No header's value is ever shown, nor what stands before the
@@ -50,6 +55,8 @@ pub struct Otlp {
     pub(super) certificate: Option<Given<PathBuf>>,
     pub(super) client_certificate: Option<Given<PathBuf>>,
     pub(super) client_key: Option<Given<PathBuf>>,
+    #[cfg(feature = "_network")]
+    pub(super) proxies: proxy::Proxies,
 }
 
 /// How requests are made.
@@ -197,6 +204,8 @@ impl Otlp {
             certificate: other.certificate.or(self.certificate),
             client_certificate: other.client_certificate.or(self.client_certificate),
             client_key: other.client_key.or(self.client_key),
+            #[cfg(feature = "_network")]
+            proxies: other.proxies.or(self.proxies),
             headers: self.headers,
             // An endpoint is one setting, whichever way it is said.
             ..match other.endpoint.is_some() || other.traces_endpoint.is_some() {

@@ -62,6 +62,12 @@ fn of_otlp() -> Vec<(&'static str, &'static str, TraceConfig)> {
     rows.extend(both("CERTIFICATE", "/a", new().certificate("/a")));
     rows.extend(both("CLIENT_CERTIFICATE", "/a", Otlp { client_certificate: path("/a"), ..new() }));
     rows.extend(both("CLIENT_KEY", "/a", Otlp { client_key: path("/a"), ..new() }));
+    for name in ["HTTP", "HTTPS", "ALL", "NO"] {
+        let upper: &str = format!("{name}_PROXY").leak();
+        let lower: &str = upper.to_ascii_lowercase().leak();
+        // These the program cannot say.
+        rows.extend([upper, lower].map(|name| (name, "p:1", from(&[(upper, "p:1")]))));
+    }
     rows
 }
 
@@ -352,8 +358,12 @@ fn documented() -> Vec<Row> {
         let mut parts = cell.split('`');
         parts.nth(1).map(str::to_owned)
     };
-    let rows =
-        page.lines().filter(|line| line.starts_with("| `OTEL_") || line.starts_with("| `ST"));
+    let is_proxy = |line: &str| cfg!(feature = "_network") && line.contains("_proxy` |");
+    let rows = page.lines().filter(|line| {
+        line.starts_with("| `OTEL_")
+            || line.starts_with("| `ST")
+            || is_proxy(&line.to_ascii_lowercase())
+    });
     rows.map(|line| {
         let cells: Vec<&str> = line.split('|').skip(1).collect();
         let name = quoted(cells[0]).expect("the line begins with a name");
@@ -398,7 +408,10 @@ fn the_setters_on_the_page_exist_and_every_understood_variable_has_one() {
             Some(setter) => assert!(source.contains(&format!("pub fn {setter}(")), "{setter}"),
             None => {
                 let constant = ["OTEL_SEMCONV_STABILITY_OPT_IN", "OTEL_PROPAGATORS"];
-                let exempt = row.name.ends_with("_EXPORTER") || constant.contains(&&*row.name);
+                let is_of_all_programs = row.name.to_ascii_uppercase().ends_with("_PROXY");
+                let exempt = row.name.ends_with("_EXPORTER")
+                    || is_of_all_programs
+                    || constant.contains(&&*row.name);
                 assert!(exempt || !understood.contains(row.name.as_str()), "{}", row.name);
             }
         }

@@ -77,22 +77,23 @@ pub enum ConfigProblem {
 
 impl fmt::Display for ConfigWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = Shown(&self.variable);
+        let shown = |text| Shown(text, SHOWN);
+        let name = shown(&self.variable);
         match &self.problem {
             ConfigProblem::NotBoolean { value } => {
-                write!(f, "{name}={} is neither true nor false: taken for false", Shown(value))
+                write!(f, "{name}={} is neither true nor false: taken for false", shown(value))
             }
             ConfigProblem::NotNumber { value, expected } => {
-                write!(f, "{name}={} is not {expected}: ignored", Shown(value))
+                write!(f, "{name}={} is not {expected}: ignored", shown(value))
             }
             ConfigProblem::OutOfRange { value, used } => {
-                write!(f, "{name}={} is out of range: {used} is used", Shown(value))
+                write!(f, "{name}={} is out of range: {used} is used", shown(value))
             }
             ConfigProblem::UnknownWord { value, expected } => {
-                write!(f, "{name}: {} is none of {expected}: ignored", Shown(value))
+                write!(f, "{name}: {} is none of {expected}: ignored", shown(value))
             }
             ConfigProblem::Malformed { value, rule } => {
-                write!(f, "{name}: {}: {rule}: ignored", Shown(value))
+                write!(f, "{name}: {}: {rule}: ignored", shown(value))
             }
             ConfigProblem::Secret { rule } => write!(f, "{name}: a member {rule}: ignored"),
             ConfigProblem::NotSent(error) => {
@@ -108,19 +109,20 @@ impl fmt::Display for ConfigWarning {
     }
 }
 
-/// Text from outside on its way to a terminal: cut, and with its control characters escaped.
-struct Shown<'a>(&'a str);
+/// Text from outside on its way to a terminal: cut after so many characters, and with its control characters escaped.
+pub(crate) struct Shown<'a>(pub(crate) &'a str, pub(crate) usize);
 
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for character in self.0.chars().take(SHOWN) {
+        let Shown(text, limit) = *self;
+        for character in text.chars().take(limit) {
             if character.is_control() {
                 write!(f, "{}", character.escape_default())?;
             } else {
                 write!(f, "{character}")?;
             }
         }
-        if self.0.chars().nth(SHOWN).is_some() { f.write_str("..") } else { Ok(()) }
+        if text.chars().nth(limit).is_some() { f.write_str("..") } else { Ok(()) }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::error::SinkError;
 use crate::stats::SinkStatus;
 use instruments::Instruments;
 use opentelemetry::metrics::Meter;
+pub(crate) use requests::REQUEST;
 use requests::Requests;
 use stages::StageSeries;
 use stagetrace_wire::recording::layout::slot;

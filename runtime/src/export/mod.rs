@@ -16,7 +16,7 @@ mod supervised;
 pub use exporter::Exporter;
 pub(crate) use jsonl::JsonLines;
 #[cfg(feature = "metrics")]
-pub(crate) use metrics::into_metrics;
+pub(crate) use metrics::{REQUEST, into_metrics};
 #[cfg(feature = "_network")]
 pub(crate) use network::{over_network, send_what_waits};
 #[cfg(feature = "otel")]

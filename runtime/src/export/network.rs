@@ -19,6 +19,7 @@ mod outbox;
 mod recover;
 mod retry;
 mod sender;
+mod tcp;
 #[cfg(feature = "tls")]
 mod tls;
 
@@ -40,8 +41,11 @@ use std::sync::Arc;
 const NAME: &str = "otlp";
 
 /// A sink for where the settings send spans to, if anywhere. What the environment got wrong becomes one of their warnings.
+///
+/// Where nothing is traced no client is made and no file read: a server without tracing needs no certificates.
 pub(crate) fn over_network(settings: &mut Settings) -> Result<Option<OpenSink>, InitError> {
-    let Some(target) = settings.target.take() else { return Ok(None) };
+    let is_on = settings.enabled && !cfg!(stagetrace_off);
+    let Some(target) = settings.target.take().filter(|_| is_on) else { return Ok(None) };
     match Connector::new(&target) {
         Ok(connector) => Ok(Some(opening(target, connector, settings.outbox))),
         Err(mistake) => {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Memory that a batch keeps when it is used again.
-const KEPT: usize = 3 << 20;
+pub(super) const KEPT: usize = 3 << 20;
 
 /// A sink that encodes its spans and hands each batch to `send`, on a thread of its own.
 pub(super) fn sending<E: fmt::Display>(

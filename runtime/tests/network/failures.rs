@@ -101,6 +101,19 @@ scenarios! {
         assert_eq!((waits.len(), numbers(&collector)), (2, vec![0]));
     }
 
+    fn a_proxy_that_asks_for_time_is_given_it_over_grpc_too() {
+        let (collector, _trace) = grpc();
+        let second = Duration::from_secs(1);
+        for (number, status) in [429, 503].into_iter().enumerate() {
+            collector.script([Reply::status(status).retry_after(second)]);
+            step(number);
+            flush(LONG).unwrap();
+            let waited = waits(&collector.requests()[2 * number..])[0];
+            assert!(waited >= second, "{status}: {waited:?}");
+        }
+        assert_eq!(numbers(&collector), [0, 1]);
+    }
+
     fn what_the_server_rejects_of_a_batch_is_counted_with_its_words() {
         let (collector, _trace) = grpc();
         collector.script([Reply::partial_success(3).message("\u{1b}[31mtoo old\n")]);
@@ -141,6 +154,15 @@ scenarios! {
         assert_eq!(sink("otlp").exported, 2);
     }
 
+    fn an_answer_that_is_too_large_says_that_it_has_arrived() {
+        let (collector, _trace) = grpc();
+        collector.script([Reply::partial_success(0).message("x".repeat(5 << 20))]);
+        steps(0, 8);
+        flush(LONG).unwrap();
+        assert_eq!(numbers(&collector), (0..8).collect::<Vec<_>>(), "nothing came twice");
+        assert_eq!((sink("otlp").exported, collector.requests().len()), (8, 1));
+    }
+
     fn an_answer_that_breaks_off_says_that_it_has_arrived() {
         let (endpoint, requests) = answering("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{");
         let _trace = start(Otlp::http_json(endpoint));
@@ -156,6 +178,15 @@ scenarios! {
         let problems = problems(flush(LONG));
         assert!(problems[0].1.starts_with("lost 1 spans (unavailable 1); "), "{problems:?}");
         assert!(requests.load(Ordering::SeqCst) > 1, "it was tried again");
+    }
+
+    fn what_a_server_says_when_it_goes_away_is_not_repeated() {
+        let endpoint = going_away(b"\x1b[31ms3cret");
+        let _trace = start(Otlp::grpc(endpoint).timeout(Duration::from_secs(1)));
+        step(0);
+        let problems = problems(flush(LONG));
+        assert!(problems[0].1.contains("excessive load"), "the reason is named: {problems:?}");
+        assert!(!problems[0].1.contains("s3cret"), "{problems:?}");
     }
 
     fn one_span_that_is_too_large_is_lost_alone_over_http() {
@@ -303,6 +334,27 @@ fn answering(answer: &'static str) -> (String, Arc<AtomicUsize>) {
         }
     });
     (endpoint, count)
+}
+
+/// A server over HTTP/2 that ends each connection because of excessive load, with this as debug data. Gives its URL.
+fn going_away(debug: &'static [u8]) -> String {
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    // With the last stream that it took, none, and the reason.
+    let length = 8 + debug.len() as u8;
+    let go_away = [0, 0, length, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11];
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            stream.write_all(&SETTINGS).unwrap();
+            // The request has come when there is nothing more for a while.
+            stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+            while stream.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {}
+            stream.write_all(&[&go_away[..], debug].concat()).unwrap();
+        }
+    });
+    endpoint
 }
 
 /// Reads a request, so that closing the connection does not throw the answer away.

@@ -17,14 +17,14 @@ use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{RootCertStore, ServerConfig};
 
 /// Certificates of a test, as files.
-struct Certificates {
+pub(crate) struct Certificates {
     dir: PathBuf,
     ca: CertifiedIssuer<'static, KeyPair>,
 }
 
 impl Certificates {
     /// A directory with `ca.pem`.
-    fn new(name: &str) -> Certificates {
+    pub(crate) fn new(name: &str) -> Certificates {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tls").join(name);
         std::fs::create_dir_all(&dir).unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -34,7 +34,7 @@ impl Certificates {
         Certificates { dir, ca }
     }
 
-    fn path(&self, file: &str) -> PathBuf {
+    pub(crate) fn path(&self, file: &str) -> PathBuf {
         self.dir.join(file)
     }
 
@@ -54,7 +54,7 @@ impl Certificates {
     }
 
     /// Encrypts what goes to a collector, under this name. Gives the port.
-    fn serve(&self, name: &str, asks_for_client: bool, collector: &Collector) -> u16 {
+    pub(crate) fn serve(&self, name: &str, asks_for_client: bool, collector: &Collector) -> u16 {
         let (certificate, key) = self.issue(name);
         let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
         let provider = Arc::new(ring::default_provider());
@@ -215,6 +215,15 @@ scenarios! {
         assert!(other_key.contains(": no certificate with this key: "), "{other_key}");
         // Where nothing is encrypted nobody asks for them.
         let _trace = start(Otlp::grpc("http://localhost:1").certificate("/nowhere/ca.pem"));
+    }
+
+    fn where_nothing_is_traced_no_file_is_read_but_a_mistake_is_one() {
+        let off = || config().enabled(false);
+        let wrong = init(off().otlp(Otlp::http("localhost")));
+        assert!(matches!(wrong, Err(InitError::Otlp(OtlpError::Endpoint(_)))), "{wrong:?}");
+        let otlp = Otlp::grpc("https://localhost:1").certificate("/nowhere/ca.pem");
+        let _trace = init(off().otlp(otlp)).unwrap();
+        assert_eq!(stagetrace::status().warnings, []);
     }
 
     fn a_file_that_the_environment_names_and_cannot_be_used_warns_and_nothing_is_sent() {

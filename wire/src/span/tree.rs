@@ -1,6 +1,6 @@
 //! Spans as text for people and for comparison.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::{self, Write};
 
 use super::{Span, Value};
@@ -19,13 +19,13 @@ pub fn tree(spans: &[Span], attributes: &[&str]) -> String {
         spans,
         attributes,
     };
-    let present: HashMap<_, usize> = spans.iter().map(Span::identity).zip(0..).collect();
+    let present: HashSet<_> = spans.iter().map(Span::identity).collect();
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by_key(|&at| spans[at].start_unix_nano);
     let mut roots = Vec::new();
     for &at in &order {
         let parent = spans[at].parent_span_id.map(|id| (spans[at].trace_id, id));
-        match parent.filter(|parent| present.contains_key(parent)) {
+        match parent.filter(|parent| present.contains(parent)) {
             Some(parent) => tree.children.entry(parent).or_default().push(at),
             None => roots.push(at),
         }

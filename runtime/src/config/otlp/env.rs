@@ -6,7 +6,7 @@ use crate::config::environment::Environment;
 use crate::config::warning::ConfigProblem;
 
 #[cfg(feature = "_network")]
-use super::{Given, target};
+use super::{Given, proxy::Proxies, target};
 #[cfg(feature = "_network")]
 use std::path::PathBuf;
 
@@ -25,6 +25,15 @@ const CERTIFICATE: Names =
 const CLIENT_CERTIFICATE: Names =
     ["OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE"];
 const CLIENT_KEY: Names = ["OTEL_EXPORTER_OTLP_CLIENT_KEY", "OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY"];
+// Those of all programs: some read these in lower case, some in upper case. Here the latter beat the former.
+#[cfg(feature = "_network")]
+const HTTP_PROXY: Names = ["http_proxy", "HTTP_PROXY"];
+#[cfg(feature = "_network")]
+const HTTPS_PROXY: Names = ["https_proxy", "HTTPS_PROXY"];
+#[cfg(feature = "_network")]
+const ALL_PROXY: Names = ["all_proxy", "ALL_PROXY"];
+#[cfg(feature = "_network")]
+const NO_PROXY: Names = ["no_proxy", "NO_PROXY"];
 const SWITCH: &str = "OTEL_TRACES_EXPORTER";
 
 /// The values of `OTEL_*_EXPORTER`.
@@ -60,6 +69,7 @@ pub(in super::super) fn apply(env: &mut Environment<'_>) -> Otlp {
     let file = |env: &mut Environment<'_>, names| {
         read(env, names, |env, name| env.path(name).filter(is_given))
     };
+    let text = |env: &mut Environment<'_>, names| read(env, names, |env, name| env.text(name));
     Otlp {
         on,
         protocol: read(env, PROTOCOL, |env, name| env.choice(name)),
@@ -72,6 +82,12 @@ pub(in super::super) fn apply(env: &mut Environment<'_>) -> Otlp {
         certificate: file(env, CERTIFICATE),
         client_certificate: file(env, CLIENT_CERTIFICATE),
         client_key: file(env, CLIENT_KEY),
+        proxies: Proxies {
+            http: text(env, HTTP_PROXY),
+            https: text(env, HTTPS_PROXY),
+            all: text(env, ALL_PROXY),
+            none_for: text(env, NO_PROXY),
+        },
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// Why spans cannot be sent over the network as configured. No endpoint, header or key is repeated.
+/// Why spans cannot be sent over the network as configured. No endpoint, proxy, header or key is repeated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OtlpError {
@@ -13,6 +13,10 @@ pub enum OtlpError {
     /// A header that HTTP does not allow, or that the protocol sets itself.
     #[error("a header {0}")]
     Header(&'static str),
+
+    /// The proxy on the way to the endpoint cannot be used.
+    #[error("the proxy {0}")]
+    Proxy(&'static str),
 
     /// What is asked for is not in this build.
     #[error(

@@ -1,5 +1,6 @@
 //! What was said about sending, put together and checked.
 
+use super::proxy::Proxy;
 use super::{Compression, Given, Otlp, OtlpError, Protocol};
 use crate::config::warning::{ConfigProblem, ConfigWarning};
 use base64::Engine;
@@ -24,6 +25,8 @@ pub(crate) struct Target {
     /// `None`: as long as the export of any exporter may take.
     pub(crate) timeout: Option<Duration>,
     pub(crate) files: Files,
+    /// On the way to the endpoint.
+    pub(crate) proxy: Option<Proxy>,
 }
 
 /// Files of certificates and keys.
@@ -76,6 +79,7 @@ impl Target {
 
         Ok(Target {
             protocol,
+            proxy: otlp.proxies.to(&endpoint)?,
             endpoint,
             headers: headers(&otlp.headers, user)?,
             compression: compression(otlp.compression, warnings)?,
@@ -174,7 +178,9 @@ fn headers(given: &[Given<(String, String)>], user: Option<String>) -> Result<He
         headers.insert(name, value);
     }
     if let Some(user) = user.filter(|_| !headers.contains_key(AUTHORIZATION)) {
-        let user: Vec<u8> = percent_decode_str(&user).collect();
+        // Basic asks for the colon also where no password follows; an encoded one is a part of the name.
+        let colon = if user.contains(':') { "" } else { ":" };
+        let user: Vec<u8> = percent_decode_str(&user).chain(colon.bytes()).collect();
         let basic = format!("Basic {}", BASE64_STANDARD.encode(user));
         if let Ok((name, value)) = header(AUTHORIZATION.as_str(), &basic) {
             headers.insert(name, value);

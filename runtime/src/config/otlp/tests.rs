@@ -327,6 +327,82 @@ mod with_network {
     }
 
     #[test]
+    fn a_user_without_a_password_has_an_empty_one() {
+        for (user, expected) in [
+            ("token", "Basic dG9rZW46"),
+            ("token:", "Basic dG9rZW46"),
+            ("to%3Aken", "Basic dG86a2VuOg=="),
+        ] {
+            let url = format!("http://{user}@c:1");
+            let target = with_endpoint(&[("OTEL_EXPORTER_OTLP_ENDPOINT", &url)]);
+            assert_eq!(headers(&target), [("authorization", expected)], "{user}");
+        }
+    }
+
+    /// Where a proxy is asked for an endpoint, if it is.
+    fn proxy(endpoint: &str, variables: &[(&str, &str)]) -> Option<String> {
+        let mut all = vec![("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)];
+        all.extend(variables);
+        let target = target(&all).expect("an endpoint switches it on");
+        assert!(!format!("{target:?}").contains("s3cret"), "{target:?}");
+        let authority = target.proxy?.uri.authority()?.to_string();
+        Some(authority)
+    }
+
+    #[test]
+    fn a_proxy_is_for_the_endpoints_of_its_scheme_and_the_one_for_all_for_the_rest() {
+        let (http, all) = (("HTTP_PROXY", "http://h:1"), ("ALL_PROXY", "a:1"));
+        let of = |endpoint: &str, variables: &[(&str, &str)]| proxy(endpoint, variables);
+        assert_eq!(of("http://c:1", &[]), None);
+        assert_eq!(of("http://c:1", &[http, all]).as_deref(), Some("h:1"));
+        assert_eq!(of("http://c:1", &[all]).as_deref(), Some("a:1"));
+        let lower = ("http_proxy", "http://user:s3cret@lower:1/");
+        assert_eq!(of("http://c:1", &[lower, all]).as_deref(), Some("lower:1"));
+        assert_eq!(of("http://c:1", &[lower, http]).as_deref(), Some("h:1"));
+        #[cfg(feature = "tls")]
+        {
+            let https = ("https_proxy", "s:1");
+            assert_eq!(of("https://c:1", &[http]), None);
+            assert_eq!(of("https://c:1", &[http, all]).as_deref(), Some("a:1"));
+            assert_eq!(of("https://c:1", &[http, https, all]).as_deref(), Some("s:1"));
+        }
+    }
+
+    #[test]
+    fn to_this_machine_and_to_those_that_are_named_there_is_no_proxy() {
+        let all = ("ALL_PROXY", "a:1");
+        for endpoint in ["http://localhost:1", "http://127.0.0.1:1", "http://[::1]:1"] {
+            assert_eq!(proxy(endpoint, &[all]), None, "{endpoint}");
+        }
+        let none_for = ("NO_PROXY", "example.org, .corp.example,10.0.0.0/8");
+        for (endpoint, is_asked) in [
+            ("http://example.org:1", false),
+            ("http://otel.example.org:1", false),
+            ("http://otel.corp.example:1", false),
+            ("http://10.1.2.3:1", false),
+            ("http://notexample.org:1", true),
+            ("http://11.1.2.3:1", true),
+        ] {
+            assert_eq!(proxy(endpoint, &[all, none_for]).is_some(), is_asked, "{endpoint}");
+        }
+        assert_eq!(proxy("http://c:1", &[all, ("no_proxy", "*")]), None);
+        // Nor is one that cannot be used a mistake there.
+        assert_eq!(proxy("http://c:1", &[("ALL_PROXY", "socks5://a"), ("no_proxy", "c")]), None);
+    }
+
+    #[test]
+    fn a_proxy_that_cannot_be_used_warns_without_being_shown_and_nothing_is_sent() {
+        for url in ["https://user:s3cret@p:1", "socks5h://s3cret:1", "s3cret@", "http://s3 cret"] {
+            let settings = settings(&[ENDPOINT, ("http_proxy", url)]);
+            assert_eq!(settings.target, None, "{url}");
+            let [warning] = settings.warnings.as_slice() else { panic!("{url}: {settings:?}") };
+            let text = warning.to_string();
+            assert!(text.starts_with("http_proxy: the proxy is "), "{text}");
+            assert!(!text.contains("s3"), "{text}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_used_warns_and_the_default_holds() {
         let as_if_unset = with_endpoint(&[]);
         for (name, value) in [

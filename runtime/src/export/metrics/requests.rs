@@ -11,7 +11,7 @@ use opentelemetry::{Context, KeyValue};
 use stagetrace_wire::span::flags;
 
 /// The key under which a request's name stands.
-const REQUEST: &str = "stagetrace.request.name";
+pub(crate) const REQUEST: &str = "stagetrace.request.name";
 
 /// The series of requests.
 #[derive(Default)]

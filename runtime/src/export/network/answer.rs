@@ -1,10 +1,14 @@
 //! What servers answer: how many spans they rejected, when they want to be asked again.
 
+use crate::config::Shown;
 use crate::export::supervised::{Cause, Failure};
+use http::header::{HeaderMap, RETRY_AFTER};
 use prost::Message;
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+/// Largest answer that is read.
+pub(super) const ANSWER_MAX: usize = 4 << 20;
 /// Longest part of a server's message that is repeated, in characters.
 const SHOWN: usize = 200;
 
@@ -59,14 +63,7 @@ impl fmt::Display for Answer {
             0 => f.write_str("the server took all spans")?,
             some => write!(f, "the server rejected {some} spans")?,
         }
-        f.write_str(if self.has_message() { ": " } else { "" })?;
-        for character in self.message.chars().take(SHOWN) {
-            match character.is_control() {
-                true => write!(f, "{}", character.escape_default())?,
-                false => write!(f, "{character}")?,
-            }
-        }
-        if self.message.chars().nth(SHOWN).is_some() { f.write_str("..") } else { Ok(()) }
+        if self.has_message() { write!(f, ": {}", Shown(&self.message, SHOWN)) } else { Ok(()) }
     }
 }
 
@@ -81,9 +78,13 @@ pub(super) fn retry_delay(status: &[u8]) -> Option<Duration> {
     Some(seconds + Duration::from_nanos(delay.nanos.try_into().unwrap_or_default()))
 }
 
+/// How long to wait, if an answer over HTTP says so.
+pub(super) fn wait(headers: &HeaderMap) -> Option<Duration> {
+    retry_after(headers.get(RETRY_AFTER)?.to_str().ok()?, SystemTime::now())
+}
+
 /// The delay that a header `Retry-After` asks for: seconds, or a date.
-#[cfg(feature = "otlp-http")]
-pub(super) fn retry_after(value: &str, now: std::time::SystemTime) -> Option<Duration> {
+fn retry_after(value: &str, now: SystemTime) -> Option<Duration> {
     let value = value.trim();
     if let Ok(seconds) = value.parse() {
         return Some(Duration::from_secs(seconds));

@@ -4,6 +4,7 @@ use super::halves;
 use super::outbox::Encoding;
 use crate::collect::{Key, Run, SpanView};
 use crate::export::encoding::site_heads;
+use crate::export::otlp::KEPT;
 use crate::export::sites::Sites;
 use crate::export::supervised::{Batch, Encode};
 use crate::stage::Site;
@@ -14,9 +15,6 @@ use stagetrace_wire::otlp::json::{
 use stagetrace_wire::otlp::protobuf;
 use stagetrace_wire::recording::value::ValueRef;
 use std::sync::Arc;
-
-/// Memory that a batch keeps when it is used again.
-const KEPT: usize = 3 << 20;
 
 /// A batch that can be sent, and cut.
 pub(super) trait Body: Batch {

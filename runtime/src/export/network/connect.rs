@@ -1,8 +1,8 @@
 //! Connections: plain or encrypted, the same for either protocol.
 
+use super::tcp::Tcp;
 use crate::config::{Mistake, Target};
 use http_body::Body;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::{Builder, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use std::error::Error;
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 /// What opens connections.
 #[cfg(not(feature = "tls"))]
-pub(super) type Stream = HttpConnector;
+pub(super) type Stream = Tcp;
 /// What opens connections.
 #[cfg(feature = "tls")]
-pub(super) type Stream = hyper_rustls::HttpsConnector<HttpConnector>;
+pub(super) type Stream = hyper_rustls::HttpsConnector<Tcp>;
 
 /// How long a connection is kept that nobody uses: less than servers and what stands before them do.
 const IDLE: Duration = Duration::from_secs(30);
@@ -25,9 +25,7 @@ pub(super) struct Connector(Stream);
 impl Connector {
     /// Reads the certificates, if there is use for them.
     pub(super) fn new(target: &Target) -> Result<Connector, Mistake> {
-        let mut tcp = HttpConnector::new();
-        tcp.set_nodelay(true);
-        tcp.enforce_http(!target.endpoint.is_https());
+        let tcp = Tcp::new(target);
         #[cfg(feature = "tls")]
         let tcp = hyper_rustls::HttpsConnector::from((tcp, super::tls::config(target)?));
         Ok(Connector(tcp))
@@ -51,11 +49,11 @@ pub(super) fn builder() -> Builder {
 }
 
 /// An error with its causes. They are this machine's: nothing that the server said.
-pub(super) fn causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
+pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
+    let mut text = own_words(error);
     let mut cause = error.source();
     while let Some(error) = cause {
-        let more = error.to_string();
+        let more = own_words(error);
         if !text.ends_with(&more) {
             text.push_str(": ");
             text.push_str(&more);
@@ -63,6 +61,15 @@ pub(super) fn causes(error: &dyn Error) -> String {
         cause = error.source();
     }
     text
+}
+
+/// An error without its causes. One of HTTP/2 quotes what the server said when it went away; its reason is a code.
+fn own_words(error: &(dyn Error + 'static)) -> String {
+    #[cfg(feature = "otlp-grpc")]
+    if let Some(reason) = error.downcast_ref().and_then(h2::Error::reason) {
+        return format!("HTTP/2: {reason}");
+    }
+    error.to_string()
 }
 
 /// What names this library to servers.

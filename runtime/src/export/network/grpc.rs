@@ -1,6 +1,6 @@
 //! Attempts over gRPC: tonic's call on the client that HTTP has, too. The body goes through as it is.
 
-use super::answer::{Answer, retry_delay};
+use super::answer::{ANSWER_MAX, Answer, retry_delay, wait};
 use super::compress::compressed;
 use super::connect::{Connector, Stream, USER_AGENT, builder, causes};
 use super::retry::{Transport, Verdict};
@@ -10,10 +10,14 @@ use bytes::{Buf, BufMut, Bytes};
 use http::header::{HeaderMap, HeaderValue, USER_AGENT as NAME};
 use http::uri::PathAndQuery;
 use http::{Response, StatusCode};
+use http_body_util::BodyExt;
 use hyper_util::client::legacy::Client;
 use std::error::Error;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tonic::body::Body;
 use tonic::client::GrpcService;
 use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
@@ -21,8 +25,6 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Status};
 
 const METHOD: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
-/// Largest answer that is read.
-const ANSWER_MAX: usize = 4 << 20;
 
 /// Calls one server.
 pub(super) struct Grpc {
@@ -30,18 +32,25 @@ pub(super) struct Grpc {
     call: tonic::client::Grpc<Http2>,
     target: Target,
     headers: HeaderMap,
+    answered: Answered,
 }
+
+/// Whether a message has begun to come in answer to the last call, and no status behind it.
+type Answered = Arc<AtomicBool>;
 
 impl Grpc {
     pub(super) fn new(target: &Target, connector: Connector) -> Grpc {
         let mut headers = target.headers.clone();
         headers.entry(NAME).or_insert(HeaderValue::from_static(USER_AGENT));
-        Grpc { call: call(target, &connector), connector, target: target.clone(), headers }
+        let answered = Answered::default();
+        let call = call(target, &connector, &answered);
+        Grpc { call, connector, target: target.clone(), headers, answered }
     }
 }
 
-fn call(target: &Target, connector: &Connector) -> tonic::client::Grpc<Http2> {
-    let client = Http2(connector.client(builder().http2_only(true)));
+fn call(target: &Target, connector: &Connector, answered: &Answered) -> tonic::client::Grpc<Http2> {
+    let client = connector.client(builder().http2_only(true));
+    let client = Http2 { client, answered: Arc::clone(answered) };
     let call = tonic::client::Grpc::with_origin(client, target.endpoint.uri().clone())
         .max_decoding_message_size(ANSWER_MAX);
     let encoding = ENCODINGS.iter().find(|(compression, _)| *compression == target.compression);
@@ -73,12 +82,17 @@ impl Transport for Grpc {
         *request.metadata_mut() = MetadataMap::from_headers(self.headers.clone());
         match self.call.unary(request, PathAndQuery::from_static(METHOD), AsItIs).await {
             Ok(answer) => Verdict::Arrived(Answer::of_protobuf(&answer.into_inner())),
+            // Neither the server nor the connection failed: it is tonic that cannot read the answer, which is too large
+            // perhaps. Only who took the batch sends one.
+            Err(status) if status.source().is_none() && self.answered.load(Relaxed) => {
+                Verdict::Arrived(Answer::default())
+            }
             Err(status) => verdict(&status),
         }
     }
 
     fn reconnect(&mut self) {
-        self.call = call(&self.target, &self.connector);
+        self.call = call(&self.target, &self.connector, &self.answered);
     }
 }
 
@@ -118,7 +132,10 @@ fn is_about_size(message: &str) -> bool {
 }
 
 /// The client below tonic's call. It stops answers that are no gRPC, whose bodies tonic would read as messages.
-struct Http2(Client<Stream, Body>);
+struct Http2 {
+    client: Client<Stream, Body>,
+    answered: Answered,
+}
 
 impl GrpcService<Body> for Http2 {
     type ResponseBody = Body;
@@ -130,26 +147,45 @@ impl GrpcService<Body> for Http2 {
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let answer = self.0.request(request);
+        let answer = self.client.request(request);
+        let answered = Arc::clone(&self.answered);
+        answered.store(false, Relaxed);
         Box::pin(async move {
             let answer = answer.await?;
             let is_grpc =
                 answer.status() == StatusCode::OK || answer.headers().contains_key("grpc-status");
-            if is_grpc { Ok(answer.map(Body::new)) } else { Err(NotGrpc(answer.status()).into()) }
+            if !is_grpc {
+                return Err(NotGrpc::of(&answer).into());
+            }
+            Ok(answer.map(|body| {
+                Body::new(body.map_frame(move |frame| {
+                    let is_message = frame.data_ref().is_some_and(|bytes| !bytes.is_empty());
+                    answered.store(is_message, Relaxed);
+                    frame
+                }))
+            }))
         })
     }
 }
 
 /// What somebody in between answers, a proxy perhaps.
 #[derive(Debug, thiserror::Error)]
-#[error("HTTP status {0} instead of gRPC")]
-struct NotGrpc(StatusCode);
+#[error("HTTP status {status} instead of gRPC")]
+struct NotGrpc {
+    status: StatusCode,
+    wait: Option<Duration>,
+}
 
 impl NotGrpc {
+    fn of<B>(answer: &Response<B>) -> NotGrpc {
+        NotGrpc { status: answer.status(), wait: wait(answer.headers()) }
+    }
+
     /// gRPC says which of its own codes they stand for; one of them is tried again.
     fn verdict(&self) -> Verdict {
-        match self.0.as_u16() {
-            429 | 502 | 503 | 504 => Verdict::Again(None, self.to_string()),
+        match self.status.as_u16() {
+            429 | 503 => Verdict::Again(self.wait, self.to_string()),
+            502 | 504 => Verdict::Again(None, self.to_string()),
             413 => Verdict::TooLarge(self.to_string()),
             _ => Verdict::Refused(self.to_string()),
         }

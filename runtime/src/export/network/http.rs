@@ -1,22 +1,20 @@
 //! Attempts over HTTP.
 
-use super::answer::{Answer, retry_after};
+use super::answer::{ANSWER_MAX, Answer, wait};
 use super::compress::compressed;
 use super::connect::{Connector, Stream, USER_AGENT, builder, causes};
 use super::retry::{Transport, Verdict};
+use super::tcp::has_tunnel;
 use crate::config::{Compression, Protocol, Target};
 use crate::export::supervised::Failure;
 use bytes::Bytes;
 use http::header::{
-    CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT as NAME,
+    CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, PROXY_AUTHORIZATION, USER_AGENT as NAME,
 };
 use http::{Method, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
-use std::time::SystemTime;
 
-/// Largest answer that is read.
-const ANSWER_MAX: usize = 4 << 20;
 const JSON: &str = "application/json";
 
 /// Posts bodies to one URL.
@@ -42,6 +40,9 @@ impl Http {
             Compression::Gzip => Some("gzip"),
             Compression::Zstd => Some("zstd"),
         };
+        if let Some(proxy) = target.proxy.as_ref().filter(|_| !has_tunnel(target)) {
+            headers.extend(proxy.authorization.clone().map(|who| (PROXY_AUTHORIZATION, who)));
+        }
         headers.extend(encoding.map(|name| (CONTENT_ENCODING, HeaderValue::from_static(name))));
         Http {
             client: connector.client(&builder()),
@@ -99,7 +100,3 @@ async fn read(
 }
 
 type Error = Box<dyn std::error::Error + Send + Sync>;
-
-fn wait(headers: &HeaderMap) -> Option<std::time::Duration> {
-    retry_after(headers.get(RETRY_AFTER)?.to_str().ok()?, SystemTime::now())
-}

@@ -1,6 +1,8 @@
 //! How the recorder itself is, under the names that OpenTelemetry gives to an SDK's own metrics. The same numbers as
 //! [`stats`](crate::stats) gives, read when somebody collects.
 
+use crate::collect::ERROR_TYPE;
+use crate::export::REQUEST;
 use crate::init;
 use crate::stats::{SinkStatus, Stats};
 use opentelemetry::KeyValue;
@@ -14,7 +16,6 @@ const FRESH: Duration = Duration::from_millis(50);
 
 const COMPONENT: &str = "otel.component.name";
 const COMPONENT_TYPE: &str = "otel.component.type";
-const ERROR_TYPE: &str = "error.type";
 /// What the specification calls a span that found no room.
 const QUEUE_FULL: &str = "queue_full";
 
@@ -108,7 +109,7 @@ fn requests(meter: &Meter) {
         seen.extend(open.iter().map(|(name, _)| *name));
         for name in &*seen {
             let count = open.iter().find(|(other, _)| other == name).map_or(0, |(_, count)| *count);
-            it.observe(count as i64, &[KeyValue::new("stagetrace.request.name", *name)]);
+            it.observe(count as i64, &[KeyValue::new(REQUEST, *name)]);
         }
     });
     active.build();
@@ -146,18 +147,27 @@ fn level(
 
 /// The recorder's counters as they were a moment ago, or at the end.
 #[derive(Default)]
-struct Counters(Mutex<Option<(Instant, Stats)>>);
+struct Counters(Mutex<Known>);
+
+#[derive(Default)]
+struct Known {
+    /// When the recorder was asked, whether or not it answered: one that is stuck costs a collection one wait.
+    asked: Option<Instant>,
+    stats: Option<Stats>,
+}
 
 impl Counters {
     /// Nothing before the first answer; the one before if none comes.
     fn with(&self, observe: impl FnOnce(&Stats)) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_fresh = known.as_ref().is_some_and(|(at, _)| at.elapsed() < FRESH);
-        let ask = || if is_fresh { None } else { init::stats() };
-        if let Some(stats) = init::last_stats().or_else(ask) {
-            *known = Some((Instant::now(), stats));
+        if let Some(last) = init::last_stats() {
+            known.stats = Some(last);
+        } else if known.asked.is_none_or(|at| at.elapsed() >= FRESH) {
+            let answer = init::stats();
+            known.stats = answer.or(known.stats.take());
+            known.asked = Some(Instant::now());
         }
-        if let Some((_, stats)) = &*known {
+        if let Some(stats) = &known.stats {
             observe(stats);
         }
     }

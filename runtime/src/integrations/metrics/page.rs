@@ -91,7 +91,6 @@ fn answer(
     content_type: &str,
     render: impl Fn() -> String,
 ) -> io::Result<()> {
-    client.set_write_timeout(Some(PATIENCE))?;
     let line = request_line(&mut client)?;
     let mut words = line.split(' ');
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
@@ -104,14 +103,13 @@ fn answer(
         _ => ("405 Method Not Allowed", "text/plain", "only GET\n".to_owned()),
     };
     let length = body.len();
-    let head = format!(
+    let mut answer = format!(
         "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
     );
-    client.write_all(head.as_bytes())?;
     if method != "HEAD" {
-        client.write_all(body.as_bytes())?;
+        answer.push_str(&body);
     }
-    Ok(())
+    write_all(&mut client, answer.as_bytes())
 }
 
 /// The first line of a request whose head has come whole, so that the client has nothing left to send when it is answered.
@@ -119,11 +117,10 @@ fn request_line(client: &mut TcpStream) -> io::Result<String> {
     let deadline = Instant::now() + PATIENCE;
     let mut head = Vec::with_capacity(1024);
     while !head.windows(4).any(|end| end == b"\r\n\r\n") {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() || head.len() > HEAD {
+        if head.len() > HEAD {
             return Err(io::ErrorKind::InvalidData.into());
         }
-        client.set_read_timeout(Some(left))?;
+        client.set_read_timeout(Some(left(deadline)?))?;
         let mut some = [0; 1024];
         match client.read(&mut some)? {
             0 => return Err(io::ErrorKind::UnexpectedEof.into()),
@@ -132,4 +129,55 @@ fn request_line(client: &mut TcpStream) -> io::Result<String> {
     }
     let line = head.split(|byte| *byte == b'\r').next().unwrap_or_default();
     Ok(String::from_utf8_lossy(line).into_owned())
+}
+
+/// Writes all within one deadline: a client that takes a little of it now and then keeps nobody else waiting.
+fn write_all(client: &mut TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while !bytes.is_empty() {
+        client.set_write_timeout(Some(left(deadline)?))?;
+        match client.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The time until then, more than none, as sockets want it.
+fn left(deadline: Instant) -> io::Result<Duration> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_reads_slowly_keeps_nobody_else_from_the_page() {
+        let large = "x".repeat(64 << 20);
+        let page = Page::serve("127.0.0.1:0", "text/plain", move || large.clone());
+        let page = page.expect("there is a free port");
+        let ask = || {
+            let mut client = TcpStream::connect(page.address()).expect("it listens");
+            client.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("it reads");
+            client
+        };
+        let (mut slow, mut next) = (ask(), ask());
+        let done = Arc::new(AtomicBool::new(false));
+        let is_done = Arc::clone(&done);
+        let reading = std::thread::spawn(move || {
+            let mut some = vec![0; 256 << 10];
+            while !is_done.load(Ordering::Acquire) && slow.read(&mut some).is_ok() {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+        });
+        next.set_read_timeout(Some(3 * PATIENCE)).expect("a time");
+        assert_eq!(next.read(&mut [0; 8]).expect("it is answered in time"), 8);
+        done.store(true, Ordering::Release);
+        reading.join().expect("it does not panic");
+    }
 }

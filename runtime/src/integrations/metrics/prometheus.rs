@@ -48,11 +48,19 @@ impl Prometheus {
         Prometheus::default()
     }
 
-    /// The way for spans to get here. Once: of several, the first to be opened counts.
+    /// The way for spans to get here. Once: of several, the first to be opened counts. The child of a `fork` needs a
+    /// `Prometheus` of its own.
     pub fn exporter(&self) -> Exporter {
         let Prometheus { registry, provider } = self.clone();
         let meter = move |resource: &span::Resource| {
-            provider.get_or_init(|| provider_of(registry, resource)).meter("stagetrace")
+            let mut is_first = false;
+            let provider = provider.get_or_init(|| {
+                is_first = true;
+                provider_of(registry, resource)
+            });
+            // Another one would count everything again.
+            let of_nobody = SdkMeterProvider::default();
+            if is_first { provider } else { &of_nobody }.meter("stagetrace")
         };
         Exporter::new(NAME, into_metrics(NAME, meter, own::observe))
     }

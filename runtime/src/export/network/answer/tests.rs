@@ -33,10 +33,8 @@ fn a_server_s_message_is_cut_and_escaped() {
     assert!(text.ends_with("xx..") && text.len() < 300, "{text}");
 }
 
-#[cfg(feature = "otlp-http")]
 #[test]
 fn retry_after_is_seconds_or_a_date() {
-    use std::time::SystemTime;
     let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
     for (value, seconds) in [
         ("0", Some(0)),

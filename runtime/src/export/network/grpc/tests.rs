@@ -87,7 +87,8 @@ fn a_proxy_s_answer_stands_for_the_code_that_grpc_says() {
         (500, false),
     ] {
         let status = StatusCode::from_u16(status).expect("it is a status");
-        let found = verdict(&Status::from_error(Box::new(NotGrpc(status))));
+        let answer = NotGrpc { status, wait: None };
+        let found = verdict(&Status::from_error(Box::new(answer)));
         assert_eq!(matches!(&found, Verdict::Again(..)), again, "{found:?}");
         assert_eq!(matches!(&found, Verdict::Refused(..)), !again, "{found:?}");
     }
