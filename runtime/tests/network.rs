@@ -165,7 +165,7 @@ scenarios! {
             _ => None,
         };
         let dir = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("exporters");
-        let config = TraceConfig::from_lookup(lookup).unwrap().output_dir(dir);
+        let config = TraceConfig::from_lookup(lookup).unwrap().output_dir(dir).outbox_max_bytes(0);
         let _trace = init(config).unwrap();
         step(0);
         wait_until(|| collector.spans().len() == 1);
@@ -178,7 +178,7 @@ scenarios! {
             (name == "OTEL_EXPORTER_OTLP_ENDPOINT").then_some("localhost:4318/s3cret")
         };
         let dir = std::path::PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("exporters");
-        let trace = init(TraceConfig::from_lookup(lookup).unwrap().output_dir(dir)).unwrap();
+        let trace = init(TraceConfig::from_lookup(lookup).unwrap().output_dir(dir).outbox_max_bytes(0)).unwrap();
         step(0);
         let stats = flush(LONG).unwrap();
         assert_eq!(stats.sinks.len(), 1, "there is only the file");
