@@ -77,6 +77,18 @@ scenarios! {
         assert_eq!(numbers(&collector).last(), Some(&1020));
     }
 
+    fn what_comes_while_others_wait_goes_behind_them() {
+        let collector = away();
+        let trace = start(Otlp::http(collector.endpoint()));
+        steps(0, 200);
+        all_wait(200);
+        collector.reply(Reply::success().delay(Duration::from_millis(30)).keep_spans());
+        collector.accept_connections().unwrap();
+        wait_until(|| sink("otlp").exported >= 24);
+        steps(200, 40);
+        all_arrive(&collector, &trace, 240);
+    }
+
     fn spans_for_one_that_hangs_wait() {
         waits_while(Otlp::http, Reply::hang());
     }
@@ -174,17 +186,17 @@ scenarios! {
         collector.reply(Reply::hang());
         let config = with_outbox().batching(|batching| {
             batching.export_timeout = LONG;
-            batching.max_queue_size = Some(64);
+            batching.max_queue_size = Some(512);
         });
         let _trace = init(config.otlp(Otlp::http(collector.endpoint()))).unwrap();
-        for round in 0..50 {
+        for round in 0..100 {
             steps(20 * round, 20);
             std::thread::sleep(Duration::from_millis(10));
         }
-        wait_until(|| sink("otlp").handed == 1000);
+        wait_until(|| sink("otlp").handed == 2000);
         let otlp = sink("otlp");
-        assert_eq!((otlp.failed, otlp.outbox + otlp.queued), (0, 1000), "{otlp:?}");
-        assert!(otlp.outbox > 900, "{otlp:?}");
+        assert_eq!((otlp.failed, otlp.outbox + otlp.queued), (0, 2000), "{otlp:?}");
+        assert!(otlp.outbox > 1000, "{otlp:?}");
     }
 
     fn what_there_is_no_room_for_goes_oldest_first_and_is_counted() {
