@@ -1,6 +1,8 @@
 //! Spans over the network to a collector: in each form, past each of its failures, from each runtime.
 #![cfg(all(feature = "otlp-grpc", feature = "otlp-http", not(stagetrace_off)))]
 
+#[path = "network/deadlines.rs"]
+mod deadlines;
 #[path = "support/everything.rs"]
 mod everything;
 #[path = "network/failures.rs"]
