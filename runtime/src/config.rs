@@ -266,7 +266,7 @@ impl TraceConfig {
         self
     }
 
-    /// Which traces are recorded; [`Sampler::ParentBasedAlwaysOn`] by default.
+    /// Which traces are sampled; [`Sampler::ParentBasedAlwaysOn`] by default.
     pub fn sampler(mut self, sampler: Sampler) -> Self {
         self.sampler = sampler;
         self

@@ -177,6 +177,7 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
             }
         }
     }
+    let measures = sinks.iter().any(|sink| sink.takes_unsampled());
     register::show_in(pool);
     let anchors = Anchors::new(clock, pool, origin, clock.read());
     let parts = Parts {
@@ -196,7 +197,7 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
         }
     };
     let adopting = Mutex::new(adopt::in_background(settings.output_dir.clone()));
-    recorder::install(pool, settings.sampler);
+    recorder::install(pool, settings.sampler, measures);
     level::set_process(settings.level);
     Some(Running {
         place,

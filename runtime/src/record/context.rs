@@ -26,15 +26,15 @@ impl Position {
     pub const NULL: Position = Position { trace: [0; 2], span: 0, state: State::NONE };
 
     /// The position of a span of another process, with the level at which to record below it (0 to 3) if the trace is
-    /// sampled, which the configured sampler says.
+    /// sampled, which the configured sampler says. Its flags say from here on what the sampler has said.
     pub fn remote(context: TraceContext, level: u8) -> Position {
         let trace = context.trace_id.to_u128();
         let trace = [(trace >> 64) as u64, trace as u64];
-        let level = super::recorder::level_below(trace, context.flags.is_sampled(), level);
+        let state = super::recorder::decide(trace, Some(context.flags.is_sampled()), level);
         Position {
             trace,
             span: context.span_id.to_u64(),
-            state: State::new(level, context.flags.bits()).of_remote(),
+            state: state.with_random(context.flags.is_random()).of_remote(),
         }
     }
 
@@ -60,7 +60,8 @@ impl Position {
         Some(TraceContext { trace_id: self.trace_id()?, span_id: self.span_id()?, flags })
     }
 
-    /// The level up to which stages are recorded below it; 0 if the trace is not sampled.
+    /// The level up to which stages are recorded below it. 0 if the trace is not sampled, unless it is
+    /// recorded to be measured.
     pub fn level(&self) -> u8 {
         self.state.level()
     }
@@ -79,8 +80,8 @@ impl fmt::Debug for Position {
 }
 
 /// The small facts of a position, in one word, which is the word `LIFE` of a slot below it: the root's number and
-/// generation, the level, the W3C flags `sampled` and `random`, whether the span is of this process, and whether there is
-/// a trace.
+/// generation, the level, the W3C flags `sampled` and `random`, whether the span is of this process, whether there is a
+/// trace, and whether that is recorded only to be measured.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct State(u64);
 
@@ -102,6 +103,17 @@ impl State {
                 | u64::from(flags & known) << slot::TRACE_FLAGS_SHIFT
                 | slot::ACTIVE,
         )
+    }
+
+    /// The same, of a trace that is not sampled but recorded to be measured.
+    pub(crate) fn measured(self) -> State {
+        State(self.0 | slot::UNSAMPLED)
+    }
+
+    /// The same, of a trace whose id is random or not.
+    pub(crate) fn with_random(self, random: bool) -> State {
+        let flag = u64::from(TraceFlags::RANDOM.bits()) << slot::TRACE_FLAGS_SHIFT;
+        State(if random { self.0 | flag } else { self.0 & !flag })
     }
 
     /// The state as a word, and back.

@@ -26,7 +26,11 @@ impl From<Position> for TraceState {
     /// The place as if it had come with a request: for a request that is made here and handed on.
     fn from(position: Position) -> TraceState {
         match position.context() {
-            Some(context) => TraceState::from_context(context, Some(position.level().into())),
+            Some(context) => {
+                // What is not sampled has no level but where somebody measures it, each at its own.
+                let level = context.flags.is_sampled().then(|| position.level().into());
+                TraceState::from_context(context, level)
+            }
             None => TraceState::null(),
         }
     }
