@@ -12,6 +12,7 @@ use crate::config::{Settings, TraceConfig};
 use crate::error::{FlushError, InitError};
 use crate::export::{Exporter, JsonLines};
 use crate::record::{live, recorder, register};
+use crate::request::trust_callers;
 use crate::run::Place;
 use crate::stage::level;
 use crate::stats::Stats;
@@ -177,6 +178,7 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
             }
         }
     }
+    trust_callers(settings.trust_callers);
     let measures = sinks.iter().any(|sink| sink.takes_unsampled());
     register::show_in(pool);
     let anchors = Anchors::new(clock, pool, origin, clock.read());

@@ -16,7 +16,7 @@ use serde_json::json;
 use stagetrace::testing::capture;
 use stagetrace::{
     Exporter, Mapping, Outcome, Sampler, Stats, TraceConfig, TraceState, Traced, init_with,
-    metrics, stage,
+    metrics, span, stage,
 };
 use stagetrace_wire::otlp::json::{ReadOptions, read_lines};
 use stagetrace_wire::recording::{read::Recording, recover};
@@ -211,6 +211,35 @@ scenarios! {
             (vec!["stagetrace.stage=serve".to_owned()], 2),
             (vec!["stagetrace.stage=waits".to_owned()], 2),
         ]);
+    }
+
+    fn a_forced_request_is_exported_and_measured_like_any_other() {
+        let collecting = Collecting::new();
+        let config = config().sampler(Sampler::Ratio(0.0));
+        let trace = init_with(config, [collecting.exporter(), to_nowhere()]).unwrap();
+        for forced in [false, true] {
+            let mut request = Generate::new(7);
+            if forced {
+                request.trace_state_mut().force();
+            }
+            request.begin(None);
+            decode(&request, false);
+            // One that is forced below one that is not.
+            span!("outer", parent = stagetrace::Carrier::position(&request)).in_scope(|| {
+                let mut inner = Generate::new(8);
+                inner.trace_state_mut().force();
+                inner.begin(stagetrace::current());
+                decode(&inner, false);
+                inner.finish(Outcome::Ok);
+            });
+            request.finish(Outcome::Ok);
+        }
+        let stats = flush(LONG).unwrap();
+        assert_sums(&stats);
+        assert_eq!((stats.unsampled, stats.handed), (3, 2 + 5));
+        assert_eq!((written(&trace).len(), sink("nowhere").exported), (7, 7));
+        let requests = counts(&collecting.collect(), "stagetrace.request.duration");
+        assert_eq!(requests.into_values().collect::<Vec<_>>(), [4]);
     }
 
     fn exemplars_are_told_that_a_trace_is_not_sampled() {

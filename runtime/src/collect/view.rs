@@ -41,6 +41,10 @@ impl<'a> Record<'a> {
     pub(crate) fn is_sampled(&self) -> bool {
         self.word(slot::LIFE) & slot::UNSAMPLED == 0
     }
+    /// Whether its trace is exported whatever samplers say.
+    pub(crate) fn is_forced(&self) -> bool {
+        self.word(slot::LIFE) & slot::FORCED != 0
+    }
     /// Whether its parent is not a span of this process.
     pub(crate) fn begins_here(&self) -> bool {
         self.word(slot::PARENT) == 0 || self.word(slot::LIFE) & slot::REMOTE != 0

@@ -81,7 +81,7 @@ impl fmt::Debug for Position {
 
 /// The small facts of a position, in one word, which is the word `LIFE` of a slot below it: the root's number and
 /// generation, the level, the W3C flags `sampled` and `random`, whether the span is of this process, whether there is a
-/// trace, and whether that is recorded only to be measured.
+/// trace, and whether that is recorded only to be measured, or exported whatever samplers say.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct State(u64);
 
@@ -108,6 +108,17 @@ impl State {
     /// The same, of a trace that is not sampled but recorded to be measured.
     pub(crate) fn measured(self) -> State {
         State(self.0 | slot::UNSAMPLED)
+    }
+
+    /// The same, of a trace that is exported whatever samplers say, recorded at this level.
+    pub(crate) fn forced(self, level: u8) -> State {
+        const UNDECIDED: u64 = !(3 << slot::LEVEL_SHIFT | slot::UNSAMPLED);
+        State(self.0 & UNDECIDED | State::new(level, TraceFlags::SAMPLED.bits()).0 | slot::FORCED)
+    }
+
+    /// Whether the trace is exported whatever samplers say.
+    pub(crate) fn is_forced(self) -> bool {
+        self.0 & slot::FORCED != 0
     }
 
     /// The same, of a trace whose id is random or not.
@@ -171,6 +182,18 @@ impl State {
     #[inline(always)]
     pub(crate) fn level(self) -> u8 {
         3 - ((self.0 >> slot::LEVEL_SHIFT) as u8 & 3)
+    }
+
+    /// Whether the trace is sampled.
+    pub(crate) fn is_sampled(self) -> bool {
+        self.flags() & TraceFlags::SAMPLED.bits() != 0
+    }
+
+    /// Whether what is of this place must not go under what is current in the same trace, since that is not sampled and this
+    /// is: a request may be forced, or have been sent by somebody who decided otherwise.
+    #[inline]
+    pub(crate) fn outranks(self, current: State) -> bool {
+        self.is_sampled() && !current.is_sampled()
     }
 
     /// The W3C flags.

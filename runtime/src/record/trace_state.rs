@@ -6,7 +6,7 @@ use super::local;
 use super::recorder;
 use super::slab::SlabSpan;
 use crate::request::{
-    Judged, Live, Outcome, RemoteRef, Repr, TraceState, Traceparent, serialize_null,
+    FORCED, Judged, Live, Outcome, RemoteRef, Repr, TraceState, Traceparent, serialize_null,
     serialize_remote,
 };
 use crate::stage::{Site, Stage};
@@ -29,7 +29,11 @@ impl From<Position> for TraceState {
             Some(context) => {
                 // What is not sampled has no level but where somebody measures it, each at its own.
                 let level = context.flags.is_sampled().then(|| position.level().into());
-                TraceState::from_context(context, level)
+                let mut trace = TraceState::from_context(context, level);
+                if position.state.is_forced() {
+                    trace.force();
+                }
+                trace
             }
             None => TraceState::null(),
         }
@@ -116,10 +120,15 @@ impl Serialize for TraceState {
             Repr::Live(live) => {
                 let block = live.block();
                 let root = block.position();
-                let (position, stage) = here(root.trace).unwrap_or((root, None));
+                let here = here(root.trace);
+                let here = here.filter(|(position, _)| !root.state.outranks(position.state));
+                let (position, stage) = here.unwrap_or((root, None));
                 let Some(context) = position.context() else { return serialize_null(serializer) };
                 let carrier = match block.carrier() {
                     Some(remote) => remote.carrier(),
+                    None if root.state.is_forced() => {
+                        RemoteRef { tracestate: FORCED, ..RemoteRef::of(context) }
+                    }
                     None => RemoteRef::of(context),
                 };
                 let last = recorder::site_of(block.last_stage()).map(Site::stage);

@@ -144,6 +144,8 @@ pub mod slot {
     pub const ACTIVE: u64 = 1 << 26;
     /// In [`LIFE`]: the trace is not sampled. The span was recorded to be measured, and nobody exports it.
     pub const UNSAMPLED: u64 = 1 << 27;
+    /// In [`LIFE`]: somebody wishes that the trace is exported, whatever samplers say.
+    pub const FORCED: u64 = 1 << 28;
     /// Shift of three minus the trace's level in [`LIFE`], of two bits.
     pub const LEVEL_SHIFT: u32 = 29;
     /// In [`LIFE`]: the parent is a span of another process.
