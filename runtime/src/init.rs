@@ -326,6 +326,12 @@ pub(crate) fn last_stats() -> Option<Stats> {
     started()?.running.as_ref()?.last.get().cloned()
 }
 
+/// How many spans may wait for each exporter; `None` if only their bytes are bounded.
+#[cfg(feature = "metrics")]
+pub(crate) fn queue_capacity() -> Option<usize> {
+    started()?.settings.batching.max_queue_size
+}
+
 /// How many requests are open, by name.
 #[cfg(feature = "metrics")]
 pub(crate) fn open_requests() -> Vec<(&'static str, u64)> {
