@@ -10,7 +10,7 @@ mod support;
 #[path = "metrics/work.rs"]
 mod work;
 
-use collected::{Collecting, Labels, histogram};
+use collected::{Collecting, Labels, histogram, sum};
 use opentelemetry_sdk::metrics::data::ResourceMetrics;
 use serde_json::json;
 use stagetrace::testing::capture;
@@ -240,6 +240,28 @@ scenarios! {
         assert_eq!((written(&trace).len(), sink("nowhere").exported), (7, 7));
         let requests = counts(&collecting.collect(), "stagetrace.request.duration");
         assert_eq!(requests.into_values().collect::<Vec<_>>(), [4]);
+    }
+
+    fn what_is_in_flight_and_what_is_thrown_away_is_counted_whether_sampled_or_not() {
+        let collecting = Collecting::new();
+        let config = config().sampler(Sampler::Ratio(0.0));
+        let trace = init_with(config, [collecting.exporter()]).unwrap();
+        let mut open: Vec<_> = (0..3).map(Generate::new).collect();
+        open.iter_mut().for_each(|request| request.begin(None));
+        span!("thrown away").discard();
+        let active = || {
+            let all = sum(&collecting.collect(), "stagetrace.request.active");
+            all.into_values().collect::<Vec<_>>()
+        };
+        let stats = flush(LONG).unwrap();
+        assert_sums(&stats);
+        assert_eq!((stats.open, stats.discarded, stats.unsampled), (3, 1, 0));
+        assert_eq!(active(), [3]);
+        open.truncate(1);
+        let stats = flush(LONG).unwrap();
+        assert_eq!((stats.open, stats.discarded, stats.unsampled), (1, 1, 2));
+        assert_eq!(active(), [1]);
+        drop(trace);
     }
 
     fn exemplars_are_told_that_a_trace_is_not_sampled() {
