@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use stagetrace_wire::context::{Baggage, TraceContext, TraceStateList};
+use stagetrace_wire::context::{Baggage, TraceContext, TraceStateList, Wishes};
 
 fuzz_target!(|input: &[u8]| {
     if let Ok(context) = TraceContext::parse(input) {
@@ -19,6 +19,11 @@ fuzz_target!(|input: &[u8]| {
         let mut cut = list.clone();
         cut.truncate(64);
         assert!(cut.as_str().len() <= 64);
+        for wishes in [Wishes::of(&list), Wishes { level: Some(3), force: true }] {
+            let mut list = list.clone();
+            wishes.write(&mut list);
+            assert_eq!(Wishes::of(&list), wishes);
+        }
         for (key, _) in list.iter() {
             let mut list = list.clone();
             list.remove(key);

@@ -89,6 +89,7 @@ pub struct TraceConfig {
     outbox: OutboxLimits,
     limits: SpanLimits,
     sampler: Sampler,
+    trust_callers: bool,
     tail: Option<TailSampling>,
     batching: Batching,
     otlp: Otlp,
@@ -115,6 +116,7 @@ impl Default for TraceConfig {
             outbox: OutboxLimits::default(),
             limits: SpanLimits::default(),
             sampler: Sampler::default(),
+            trust_callers: true,
             tail: None,
             batching: Batching::default(),
             otlp: Otlp::default(),
@@ -286,9 +288,20 @@ impl TraceConfig {
         self
     }
 
-    /// Which traces are recorded; [`Sampler::ParentBasedAlwaysOn`] by default.
+    /// Which traces are sampled; [`Sampler::ParentBasedAlwaysOn`] by default.
     pub fn sampler(mut self, sampler: Sampler) -> Self {
         self.sampler = sampler;
+        self
+    }
+
+    /// Whether it counts what a request brings as its sender's wish: that its trace be exported whatever samplers say
+    /// (`stagetrace=f:1` in a `tracestate`, see [`TraceState::force`](crate::TraceState::force)), and at which level it is
+    /// recorded (`l:3` there, or `level`); true by default. If not, neither counts here, and neither is sent on.
+    ///
+    /// To be switched off where requests come from anybody, so that nobody can have more recorded than is wanted. That a
+    /// sender has sampled its trace is another matter, which the [`sampler`](Self::sampler) judges.
+    pub fn trust_callers(mut self, trust: bool) -> Self {
+        self.trust_callers = trust;
         self
     }
 

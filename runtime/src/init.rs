@@ -12,6 +12,7 @@ use crate::config::{Settings, TraceConfig};
 use crate::error::{FlushError, InitError};
 use crate::export::{Exporter, JsonLines};
 use crate::record::{live, recorder, register};
+use crate::request::trust_callers;
 use crate::run::Place;
 use crate::stage::level;
 use crate::stats::Stats;
@@ -183,6 +184,8 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
             }
         }
     }
+    trust_callers(settings.trust_callers);
+    let measures = sinks.iter().any(|sink| sink.takes_unsampled());
     register::show_in(pool);
     let anchors = Anchors::new(clock, pool, origin, clock.read());
     let parts = Parts {
@@ -202,7 +205,7 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
         }
     };
     let adopting = Mutex::new(adopt::in_background(settings.output_dir.clone()));
-    recorder::install(pool, settings.sampler);
+    recorder::install(pool, settings.sampler, measures);
     level::set_process(settings.level);
     Some(Running {
         place,
@@ -327,6 +330,12 @@ pub fn stats() -> Option<Stats> {
 #[cfg(feature = "metrics")]
 pub(crate) fn last_stats() -> Option<Stats> {
     started()?.running.as_ref()?.last.get().cloned()
+}
+
+/// How many spans may wait for each exporter; `None` if only their bytes are bounded.
+#[cfg(feature = "metrics")]
+pub(crate) fn queue_capacity() -> Option<usize> {
+    started()?.settings.batching.max_queue_size
 }
 
 /// How many requests are open, by name.

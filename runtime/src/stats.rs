@@ -5,9 +5,9 @@ use std::time::SystemTime;
 
 /// What became of every span so far, as the collector saw it at one moment.
 ///
-/// `begun` is `dropped + open + ended`; `ended` is `waiting + discarded + handed`; of each sink, `handed` is
+/// `begun` is `dropped + open + ended`; `ended` is `waiting + discarded + unsampled + handed`; of each sink, `handed` is
 /// `queued + outbox + exported + failed`. A sink behind [tail sampling](crate::TailSampling) was handed
-/// `handed - undecided - sampled_out`.
+/// `handed - undecided - sampled_out`, that of metrics `handed + unsampled`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
@@ -21,6 +21,8 @@ pub struct Stats {
     pub waiting: u64,
     /// Spans thrown away by [`Span::discard`](crate::Span::discard).
     pub discarded: u64,
+    /// Spans of traces that are not [sampled](crate::Sampler), recorded and handed to the sink of metrics alone.
+    pub unsampled: u64,
     /// Spans handed to every sink, or to the decision whether those behind tail sampling get them.
     pub handed: u64,
     /// Spans that wait for the decision about their trace.

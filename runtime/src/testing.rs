@@ -58,7 +58,9 @@ pub fn capture<R>(f: impl FnOnce() -> R) -> Captured<R> {
     // A root is exported in the second walk; details are waited for a few more.
     for _ in 0..8 {
         sweep.walk(&timeline, &mut |ended| {
-            ended.each(|view| spans.push(to_span(view, &resource, &scope)));
+            if ended.is_sampled() {
+                ended.each(|view| spans.push(to_span(view, &resource, &scope)));
+            }
         });
         sweep.acknowledge(false);
     }

@@ -11,9 +11,10 @@ mod work;
 
 use collected::{Collecting, Labels, Series, histogram, sum, units};
 use opentelemetry_sdk::metrics::data::ResourceMetrics;
-use stagetrace::{DropCause, Judged, Outcome, Traced, init_with, metrics, span};
+use stagetrace::{DropCause, Exporter, Judged, Outcome, Traced, init_with, metrics, span};
 use stagetrace_wire::span::{Span, Value};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -78,6 +79,11 @@ fn of(labels: &[(&str, &str)]) -> Labels {
     let mut labels: Labels = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
     labels.sort();
     labels
+}
+
+/// An exporter that lets each batch go.
+fn to_nowhere() -> Exporter {
+    Exporter::otlp("nowhere", |_: &[u8]| Ok::<(), Infallible>(()))
 }
 
 scenarios! {
@@ -300,6 +306,18 @@ scenarios! {
         drop(trace);
     }
 
+    fn a_queue_that_is_bounded_by_number_tells_its_capacity() {
+        let collecting = Collecting::new();
+        let config = config().batching(|batching| batching.max_queue_size = Some(700));
+        let trace = init_with(config, [collecting.exporter(), to_nowhere()]).unwrap();
+        flush(LONG).unwrap();
+        let capacity = sum(&collecting.collect(), "otel.sdk.processor.span.queue.capacity");
+        let nowhere =
+            [("otel.component.type", "stagetrace.sink"), ("otel.component.name", "nowhere")];
+        assert_eq!(capacity, BTreeMap::from([(of(&nowhere), 700)]));
+        drop(trace);
+    }
+
     fn losses_are_counted_by_cause_and_their_report_is_no_stage() {
         let collecting = Collecting::new();
         let config = config().memory_limit(1 << 20);
@@ -322,7 +340,8 @@ scenarios! {
 
     fn every_metric_has_the_unit_that_is_documented() {
         let collecting = Collecting::new();
-        let trace = init_with(config(), [collecting.exporter()]).unwrap();
+        let config = config().batching(|batching| batching.max_queue_size = Some(700));
+        let trace = init_with(config, [collecting.exporter(), to_nowhere()]).unwrap();
         let mut request = Generate::chat(0);
         request.begin(None);
         let _ = attention(&request, 1);

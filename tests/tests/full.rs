@@ -22,7 +22,11 @@ fn outer() {
 /// What `stats()` promises of its numbers.
 fn assert_sums(stats: &Stats) {
     assert_eq!(stats.begun, stats.dropped_spans() + stats.open + stats.ended, "{stats:?}");
-    assert_eq!(stats.ended, stats.waiting + stats.discarded + stats.handed, "{stats:?}");
+    assert_eq!(
+        stats.ended,
+        stats.waiting + stats.discarded + stats.unsampled + stats.handed,
+        "{stats:?}"
+    );
     for sink in &stats.sinks {
         assert_eq!(
             sink.handed,

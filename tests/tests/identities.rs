@@ -110,7 +110,7 @@ fn something(dice: &mut Dice, did: &Did, kept: &mut Vec<stagetrace::Span>) {
 
 /// Both sides of each identity of DESIGN, and those against the program's own counts.
 fn assert_identities(stats: &Stats, did: &Did, open: u64) {
-    let ended = stats.waiting + stats.discarded + stats.handed;
+    let ended = stats.waiting + stats.discarded + stats.unsampled + stats.handed;
     assert_eq!(stats.ended, ended, "{stats:?}");
     assert_eq!(stats.begun, stats.dropped_spans() + stats.open + stats.ended, "{stats:?}");
     assert_eq!(stats.begun, read(&did.begun), "{stats:?}\n{did:?}");

@@ -270,6 +270,29 @@ fn a_parent_that_is_not_sampled_records_nothing_and_says_so_further_on() {
 }
 
 #[test]
+fn what_is_sent_on_says_what_the_sampler_said_and_not_what_the_sender_did() {
+    for (sampler, other, flags) in [("always_on", "00", "-01"), ("always_off", "01", "-00")] {
+        let ran = alone(|| {
+            let variable = |name| std::env::var(name).unwrap();
+            let _trace = start();
+            let parent = format!("{}{}", &TRACEPARENT[..53], variable("TEST_SENDER"));
+            let mut request = received(json!({ "traceparent": parent }));
+            let from_headers = stagetrace::extract([("traceparent", &parent)]);
+            let says =
+                |header: String| assert!(header.ends_with(&variable("TEST_SAYS")), "{header}");
+            request.begin(None);
+            says(sent(&request)["traceparent"].as_str().unwrap().to_owned());
+            dispatch(&request, || says(stagetrace::current().context().unwrap().to_string()));
+            says(from_headers.context().unwrap().to_string());
+            request.finish(Outcome::Ok);
+        });
+        let ran = ran.env("OTEL_TRACES_SAMPLER", sampler).env("TEST_SENDER", other);
+        let spans = ran.env("TEST_SAYS", flags).run().spans();
+        assert_eq!(spans.len(), if sampler == "always_on" { 2 } else { 0 });
+    }
+}
+
+#[test]
 fn a_share_of_the_traces_is_sampled_whole_or_not_at_all() {
     let spans = alone(|| {
         let _trace = start_with(|config| config.level(3).sampler(Sampler::Ratio(0.25)));

@@ -53,8 +53,12 @@ fn main() -> ExitCode {
 fn recovered(file: &str, dir: Option<&str>, remove: Remove) -> Result<String, Box<dyn Error>> {
     let of_link = || Path::new(file).parent().filter(|dir| !dir.as_os_str().is_empty());
     let dir = dir.map(Path::new).or_else(of_link).unwrap_or(Path::new("."));
-    let Recovered { file, ended, open, known, removed, damage } = recover(file, dir, remove)?;
+    let Recovered { file, ended, open, known, unsampled, removed, damage } =
+        recover(file, dir, remove)?;
     let mut text = format!("{ended} ended and {open} open spans recovered, {known} were known\n");
+    if unsampled > 0 {
+        let _ = writeln!(text, "{unsampled} of traces that are not sampled were left out");
+    }
     if let Some(file) = file {
         let _ = writeln!(text, "in {}", shown(&file.display().to_string()));
     }

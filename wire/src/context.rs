@@ -20,10 +20,12 @@
 mod baggage;
 mod traceparent;
 mod tracestate;
+mod wishes;
 
 pub use baggage::{Baggage, BaggageError, BaggageMember};
 pub use traceparent::{TraceContext, TraceFlags, TraceparentError};
 pub use tracestate::{TraceStateError, TraceStateList};
+pub use wishes::Wishes;
 
 /// Name of the header that holds a [`TraceContext`].
 pub const TRACEPARENT: &str = "traceparent";

@@ -84,6 +84,29 @@ fn every_span_that_is_not_written_is_recovered_with_all_that_is_known_of_it() {
 }
 
 #[test]
+fn what_is_not_sampled_is_read_but_not_recovered() {
+    let unsampled = |record| Record { known: slot::ACTIVE | slot::UNSAMPLED, ..record };
+    let records = [
+        unsampled(Record::ended(1)),
+        Record::ended(2),
+        unsampled(Record::open(3)),
+        Record::open(4),
+    ];
+    let made = Handmade::new(3)
+        .table(1, &[&site(1, "step", &[])])
+        .chunk(2, &records.map(|record| record.words()));
+    let spans = made.read().snapshot().spans;
+    let found = spans.iter().map(|span| (span.identity().1.to_u64(), span.flags() & 1));
+    assert_eq!(found.collect::<Vec<_>>(), [(1, 0), (2, 1), (3, 0), (4, 1)]);
+    let dead = Dead::with(&made);
+    let recovered = dead.recover(Remove::No).expect("it recovers");
+    let file = Some(dead.recovered_path());
+    let expected = Recovered { file, ended: 1, open: 1, unsampled: 2, ..Recovered::default() };
+    assert_eq!(recovered, expected);
+    assert_eq!(ids(&dead.recovered()), [2, 4]);
+}
+
+#[test]
 fn an_open_span_has_a_mark_and_the_last_sign_of_life_as_its_end() {
     let dead = Dead::with(&one_of_everything());
     dead.recover(Remove::No).expect("it recovers");

@@ -18,6 +18,14 @@ impl Ended<'_> {
         }
     }
 
+    /// Whether their traces are sampled. If not, they were recorded to be measured, and are not exported.
+    pub(crate) fn is_sampled(&self) -> bool {
+        match self {
+            Ended::One(span) => span.record.is_sampled(),
+            Ended::Plain(run) => run.is_sampled(),
+        }
+    }
+
     /// Hands over each span.
     pub(crate) fn each(&self, mut with: impl FnMut(&SpanView<'_>)) {
         match self {

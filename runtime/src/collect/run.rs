@@ -62,6 +62,13 @@ impl Gathered {
         self.used + slot::WORDS + behind <= WORDS
     }
 
+    /// Whether a span with this word LIFE may go with those that are there, to the same sinks: all of them are sampled, or
+    /// none is.
+    #[inline]
+    pub(super) fn goes_with(&self, life: u64) -> bool {
+        self.is_empty() || (self.words[slot::LIFE] ^ life) & slot::UNSAMPLED == 0
+    }
+
     /// Adds a span, for which there is room: its slot, its times, and what stands behind the slot.
     #[inline]
     pub(super) fn add(
@@ -109,7 +116,7 @@ pub(super) struct Context<'a> {
     pub(super) timeline: &'a Timeline,
 }
 
-/// Plain spans in the order in which they were found.
+/// Plain spans in the order in which they were found: all of them sampled, or none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run<'a> {
     words: &'a [u64],
@@ -130,6 +137,11 @@ impl<'a> Run<'a> {
     /// How many there are.
     pub(crate) fn spans(&self) -> usize {
         self.spans
+    }
+
+    /// Whether their traces are sampled.
+    pub(super) fn is_sampled(&self) -> bool {
+        Record(self.words).is_sampled()
     }
 
     /// About how many bytes they take, never less than their values do.

@@ -55,6 +55,12 @@ pub(crate) trait Sink: Send {
         false
     }
 
+    /// Whether it gets spans of traces that are not sampled, which are recorded only if there is such a sink. It has done
+    /// with them when it has been handed them: their memory is used anew.
+    fn takes_unsampled(&self) -> bool {
+        false
+    }
+
     /// Lets the batch go. An error says that it is still at hand and will be tried again.
     fn commit(&mut self) -> Result<(), SinkError>;
 

@@ -45,12 +45,13 @@ pub(crate) struct Sweep {
     count: u64,
     /// Where the spans handed out since the last [`Sweep::acknowledge`] came from.
     handed: Handed,
+    /// Where spans came from that nobody exports: thrown away, or measured and that is all. Until the end of the walk.
+    done: Handed,
     /// What sinks have of the spans handed out before, where chunks wait for them.
     held: Option<Box<Held>>,
     /// Whether spans that are safe are marked in the recording.
     marks: bool,
-    /// Spans exported, and discarded by a call.
-    pub(crate) ended: u64,
+    /// Spans discarded by a call.
     pub(crate) discarded: u64,
     scratch: Vec<u64>,
     gathered: Gathered,
@@ -108,9 +109,9 @@ impl Sweep {
             spare: Vec::new(),
             count: 0,
             handed: Handed::default(),
+            done: Handed::default(),
             held: None,
             marks: true,
-            ended: 0,
             discarded: 0,
             scratch: Vec::new(),
             gathered: Gathered::new(&limits),
@@ -146,10 +147,11 @@ impl Sweep {
         self.hand_out(&mut out);
         self.take_ended_in_place(&mut out);
         self.release_waiting(&mut out);
+        self.forget_done();
         if self.count.is_multiple_of(256) {
             self.breakdowns.forget_dead(self.count);
             let pins = self.details.forget_old(self.count);
-            self.let_go(&pins);
+            self.let_go(&pins, true);
         }
         news
     }
@@ -175,8 +177,7 @@ impl Sweep {
                 }
             }
         });
-        // `take` counts down what was discarded, in the place that was put aside.
-        known.unsafe_spans -= std::mem::take(&mut self.chunks[page].unsafe_spans);
+        // What was let go meanwhile was counted in the place that was put aside.
         known.wanted += self.chunks[page].wanted;
         debug_assert!(known.wanted >= 0, "more is let go than was wanted");
         self.chunks[page] = known;
@@ -195,14 +196,15 @@ impl Sweep {
         if self.details.seen(word(slot::SPAN)) > 0 {
             return false;
         }
-        if !self.gathered.has_room(behind.len()) {
+        let life = word(slot::LIFE);
+        if !self.gathered.has_room(behind.len()) || !self.gathered.goes_with(life) {
             self.hand_out(out);
             if !self.gathered.has_room(behind.len()) {
                 return false;
             }
         }
         let times = out.line.of_ticks(word(slot::BEGIN), word(slot::END));
-        let root = word(slot::LIFE) & slot::ROOT_MASK;
+        let root = life & slot::ROOT_MASK;
         if root != 0
             && let Some(site) = self.site(meta as u32)
         {
@@ -210,7 +212,7 @@ impl Sweep {
             self.breakdowns.add(root, trace, site.stage(), times.1 - times.0, self.count);
         }
         self.gathered.add(slot, times, behind);
-        self.handed.add(place, self.marks);
+        self.is_handed_out(life, place);
         true
     }
 
@@ -224,7 +226,6 @@ impl Sweep {
                 limits: &self.limits,
                 timeline: out.line.timeline,
             });
-            self.ended += run.spans() as u64;
             (out.export)(Ended::Plain(run));
         }
     }
@@ -243,7 +244,10 @@ impl Sweep {
     fn ended_span(&mut self, words: &[u64], place: Place, out: &mut Out<'_>) {
         let record = Record(words);
         if record.word(slot::LIFE) & slot::DISCARDED != 0 {
-            return self.discard(&record, place);
+            self.discarded += 1;
+            let taken = self.details.take(record.word(slot::SPAN));
+            self.let_go(&taken.pins, false);
+            return self.done.add(place, false);
         }
         let is_root = record.flag(slot::ROOT);
         let times = out.line.times(&record);
@@ -266,16 +270,6 @@ impl Sweep {
             self.waiting.push(Waiting { words: copy, place, since: self.count });
         } else {
             self.export(words, times, place, out);
-        }
-    }
-
-    #[cold]
-    fn discard(&mut self, record: &Record<'_>, place: Place) {
-        self.discarded += 1;
-        let taken = self.details.take(record.word(slot::SPAN));
-        self.let_go(&taken.pins);
-        if let Some(chunk) = self.chunks.get_mut(place.page as usize) {
-            chunk.unsafe_spans += 1;
         }
     }
 
@@ -313,7 +307,7 @@ impl Sweep {
             true => Taken::default(),
             false => self.details.take(record.word(slot::SPAN)),
         };
-        self.let_go(&taken.pins);
+        self.let_go(&taken.pins, record.is_sampled());
         let breakdown = match record.flag(slot::ROOT) {
             true => self.breakdowns.take(record.root(), record.trace()),
             false => Vec::new(),
@@ -340,8 +334,16 @@ impl Sweep {
             timeline: out.line.timeline,
         }));
         self.breakdowns.give_back(breakdown);
-        self.ended += 1;
-        self.handed.add(place, self.marks);
+        self.is_handed_out(record.word(slot::LIFE), place);
+    }
+
+    /// A span with this word LIFE was handed to the sinks.
+    #[inline]
+    fn is_handed_out(&mut self, life: u64, place: Place) {
+        match life & slot::UNSAMPLED {
+            0 => self.handed.add(place, self.marks),
+            _ => self.done.add(place, false),
+        }
     }
 
     /// Exports spans that ended in their slab slots, which stay taken until they are safe.
@@ -357,9 +359,6 @@ impl Sweep {
                 let copy: Vec<u64> =
                     (0..slot::WORDS).chain(slab::ATTRIBUTES..size + 1).map(word).collect();
                 let place = Place { page: IN_SLAB, offset: number };
-                if copy[slot::LIFE] & slot::DISCARDED != 0 {
-                    self.handed.add(place, false);
-                }
                 self.ended_span(&copy, place, out);
             }
         }

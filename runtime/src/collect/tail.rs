@@ -3,7 +3,7 @@
 //! Which spans belong together says their trace. It is decided when a span ends whose parent is not of this process: a
 //! request's root, or what was begun without a request. A trace that is wanted is exported whole from then on. Of one that
 //! is not, what belongs to that request and to those below it is forgotten, now and later; several requests may come with
-//! one trace, and the others have decisions of their own.
+//! one trace, and the others have decisions of their own. Nothing waits of a trace that is forced.
 
 mod lag;
 mod policy;
@@ -13,9 +13,9 @@ mod waiting;
 
 use super::ended::Ended;
 use super::hash::IdMap;
-use super::run::{Context, Run};
+use super::run::{Context, Plain, Run};
 use super::sink::Standing;
-use super::view::SpanView;
+use super::view::{Record, SpanView};
 use crate::config::{SpanLimits, TailSampling};
 use crate::record::register;
 use crate::stage::Site;
@@ -88,7 +88,7 @@ impl Tail {
         let now = Instant::now();
         match ended {
             Ended::One(span) => self.take_one(span, now, timeline, out),
-            Ended::Plain(run) => self.take_run(run, now, out),
+            Ended::Plain(run) => self.take_run(run, now, timeline, out),
         }
         self.arrived += ended.spans();
         while self.bytes > self.max_bytes && self.decide_oldest(timeline, out) {}
@@ -117,16 +117,19 @@ impl Tail {
         Standing { taken: self.arrived, gone: self.lag.gone(decided, behind), lost: 0 }
     }
 
-    fn take_run(&mut self, run: &Run<'_>, now: Instant, out: &mut Out<'_>) {
+    fn take_run(&mut self, run: &Run<'_>, now: Instant, timeline: &Timeline, out: &mut Out<'_>) {
         // Spans come in rows of one trace: its decision is looked up once for each.
         let mut left = *run;
         while let Some(first) = left.iter().next() {
-            let (root, trace) = (root_of(first.words()), first.trace());
-            let is_same = |words: &[u64], of: Trace| root_of(words) == root && of == trace;
-            let row = left.iter().take_while(|span| is_same(span.words(), span.trace())).count();
+            let of = |span: &Plain<'_>| {
+                (root_of(span.words()), span.trace(), Record(span.words()).is_forced())
+            };
+            let (root, trace, is_forced) = of(&first);
+            let is_same = |span: &Plain<'_>| of(span) == (root, trace, is_forced);
+            let row = left.iter().take_while(is_same).count();
             let (row, rest) = left.split_at(row);
             left = rest;
-            if self.verdicts.keeps(&trace) {
+            if self.keeps(trace, is_forced, now, timeline, out) {
                 out(Ended::Plain(row));
             } else if self.verdicts.drops(&(root, trace)) {
                 self.counts.sampled_out += row.spans() as u64;
@@ -146,7 +149,7 @@ impl Tail {
         out: &mut Out<'_>,
     ) {
         let (root, trace) = (span.record.root(), span.record.trace());
-        if self.verdicts.keeps(&trace) {
+        if self.keeps(trace, span.record.is_forced(), now, timeline, out) {
             return out(Ended::One(span));
         }
         if self.verdicts.drops(&(root, trace)) {
@@ -171,6 +174,26 @@ impl Tail {
             roots.extend(waiting.requests_below());
         }
         self.decide(trace, &course, &roots, now, timeline, out);
+    }
+
+    /// Whether all of a trace is exported. The first span of one that is forced decides that, and what waits of it goes
+    /// out before.
+    fn keeps(
+        &mut self,
+        trace: Trace,
+        is_forced: bool,
+        now: Instant,
+        timeline: &Timeline,
+        out: &mut Out<'_>,
+    ) -> bool {
+        if self.verdicts.keeps(&trace) {
+            return true;
+        }
+        if is_forced {
+            let waiting = self.no_longer_waits(trace);
+            self.keep(trace, waiting, now, timeline, out);
+        }
+        is_forced
     }
 
     /// Has `add` add so many spans to what waits of a trace.
@@ -225,16 +248,9 @@ impl Tail {
         out: &mut Out<'_>,
     ) {
         let is_wanted = self.policy.wants(course, now);
-        let Some(mut waiting) = self.waiting.remove(&trace) else { return };
-        self.bytes -= waiting.bytes;
-        self.counts.undecided -= waiting.spans() as u64;
+        let Some(mut waiting) = self.no_longer_waits(trace) else { return };
         if is_wanted {
-            self.verdicts.keep(trace, now);
-            let known = self.sites.len();
-            self.sites.extend(register::sites_after(known));
-            let context = Context { sites: &self.sites, limits: &self.limits, timeline };
-            waiting.release(context, out);
-            return self.forget_decided();
+            return self.keep(trace, Some(waiting), now, timeline, out);
         }
         let spans = waiting.spans();
         roots.iter().for_each(|root| self.verdicts.drop((*root, trace), now));
@@ -247,6 +263,33 @@ impl Tail {
             self.waiting.insert(trace, waiting);
         }
         self.forget_decided();
+    }
+
+    /// Takes out what waits of a trace.
+    fn no_longer_waits(&mut self, trace: Trace) -> Option<Waiting> {
+        let waiting = self.waiting.remove(&trace)?;
+        self.bytes -= waiting.bytes;
+        self.counts.undecided -= waiting.spans() as u64;
+        Some(waiting)
+    }
+
+    /// Has a trace be exported: what waited of it now, the rest as it comes.
+    fn keep(
+        &mut self,
+        trace: Trace,
+        waiting: Option<Waiting>,
+        now: Instant,
+        timeline: &Timeline,
+        out: &mut Out<'_>,
+    ) {
+        self.verdicts.keep(trace, now);
+        if let Some(waiting) = waiting {
+            let known = self.sites.len();
+            self.sites.extend(register::sites_after(known));
+            let context = Context { sites: &self.sites, limits: &self.limits, timeline };
+            waiting.release(context, out);
+            self.forget_decided();
+        }
     }
 
     /// Keeps the order of those that wait from growing with those that do not.

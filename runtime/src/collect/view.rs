@@ -4,7 +4,6 @@ use crate::config::SpanLimits;
 use crate::record::REQUEST_ID;
 use crate::request::Outcome;
 use crate::stage::{Site, Stage};
-use stagetrace_wire::context::TraceFlags;
 use stagetrace_wire::id::{SpanId, TraceId};
 use stagetrace_wire::recording::layout::{outcome, side, slot};
 use stagetrace_wire::recording::time::Timeline;
@@ -37,6 +36,14 @@ impl<'a> Record<'a> {
     }
     pub(crate) fn trace(&self) -> [u64; 2] {
         [self.word(slot::TRACE), self.word(slot::TRACE + 1)]
+    }
+    /// Whether its trace is sampled.
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.word(slot::LIFE) & slot::UNSAMPLED == 0
+    }
+    /// Whether its trace is exported whatever samplers say.
+    pub(crate) fn is_forced(&self) -> bool {
+        self.word(slot::LIFE) & slot::FORCED != 0
     }
     /// Whether its parent is not a span of this process.
     pub(crate) fn begins_here(&self) -> bool {
@@ -143,7 +150,7 @@ impl<'a> SpanView<'a> {
     /// OTLP's flags of a span with this word LIFE.
     #[inline]
     pub(super) fn flags_of(life: u64) -> u32 {
-        let trace = TraceFlags::SAMPLED.bits() | slot::trace_flags(life);
+        let trace = slot::exported_flags(life);
         let remote = if life & slot::REMOTE != 0 { flags::IS_REMOTE } else { 0 };
         u32::from(trace) | flags::HAS_IS_REMOTE | remote
     }

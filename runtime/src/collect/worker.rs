@@ -79,6 +79,8 @@ pub(super) struct Worker {
     /// When the recording was last looked at.
     looked_at: Instant,
     handed: u64,
+    /// Spans of traces that are not sampled.
+    unsampled: u64,
     panics: AtomicU64,
     /// Which sinks could not let go of a batch in this walk.
     failed: Vec<bool>,
@@ -107,6 +109,7 @@ impl Worker {
             stuck_since: None,
             looked_at: Instant::now(),
             handed: 0,
+            unsampled: 0,
             panics: AtomicU64::new(0),
             failed: vec![false; sinks.len()],
             standings: Vec::new(),
@@ -173,14 +176,19 @@ impl Worker {
     }
 
     fn walk(&mut self) -> usize {
-        let Worker { sweep, anchors, tail, sinks, handed, panics, pool, failed, .. } = self;
+        let Worker { sweep, anchors, tail, sinks, handed, unsampled, panics, pool, failed, .. } =
+            self;
         failed.fill(false);
         let timeline = anchors.timeline();
         let news = sweep.walk(timeline, &mut |ended| {
-            let before = std::mem::replace(handed, *handed + ended.spans());
-            if before / 1024 != *handed / 1024 {
+            let count = if ended.is_sampled() { &mut *handed } else { &mut *unsampled };
+            let before = std::mem::replace(count, *count + ended.spans());
+            if before / 1024 != *count / 1024 {
                 // A long walk must not starve the callers; an error is reported at the end of the turn.
                 let _ = pool.grow_to_reserve(RESERVE);
+            }
+            if !ended.is_sampled() {
+                return hand(&ended, sinks, failed, panics, |sink| sink.takes_unsampled());
             }
             let Some(tail) = tail else { return hand(&ended, sinks, failed, panics, |_| true) };
             hand(&ended, sinks, failed, panics, |sink| sink.is_before_sampling());
@@ -337,7 +345,7 @@ impl Worker {
             DropCause::ALL.into_iter().map(|cause| (cause, self.pool.dropped(cause))).collect();
         let lost: u64 = dropped.iter().filter(|(cause, _)| cause.is_span()).map(|(_, n)| n).sum();
         let waiting = self.sweep.waiting();
-        let ended = waiting + self.sweep.discarded + self.handed;
+        let ended = waiting + self.sweep.discarded + self.unsampled + self.handed;
         let open = self.sweep.open();
         let sinks: Vec<_> = self.sinks.iter().map(|sink| sink.status()).collect();
         let tail = self.tail.as_ref().map(|tail| tail.counts).unwrap_or_default();
@@ -348,6 +356,7 @@ impl Worker {
             ended,
             waiting,
             discarded: self.sweep.discarded,
+            unsampled: self.unsampled,
             handed: self.handed,
             undecided: tail.undecided,
             sampled_out: tail.sampled_out,

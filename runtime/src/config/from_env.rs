@@ -110,6 +110,9 @@ fn sampling(config: &mut TraceConfig, env: &mut Environment<'_>) {
     if let Some(ratio) = env.number("OTEL_TRACES_SAMPLER_ARG", 0.0..=1.0, "a ratio, 0 to 1") {
         config.sampler = config.sampler.with_ratio(ratio);
     }
+    if let Some(trust) = env.boolean("STAGETRACE_TRUST_CALLERS") {
+        config.trust_callers = trust;
+    }
 }
 
 fn batching(config: &mut TraceConfig, env: &mut Environment<'_>) {

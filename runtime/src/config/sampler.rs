@@ -1,8 +1,9 @@
-//! Which traces are recorded: decided once, where a trace begins.
+//! Which traces are sampled: decided once, where a trace begins.
 
 use super::choice::Choice;
 
-/// Decides whether a trace that begins here is recorded.
+/// Decides whether a trace that begins here is sampled: recorded and exported. One that is not costs next to nothing,
+/// unless there are metrics: these count all requests, so that it is recorded, but not exported.
 ///
 /// The decision travels with the trace, so that each process keeps or leaves the same traces. The
 /// variants with `ParentBased` in their name follow the decision that a request brings along, and
@@ -36,7 +37,7 @@ impl Choice for Sampler {
 }
 
 impl Sampler {
-    /// Whether the trace is recorded. `parent` is the decision that came with it, if any.
+    /// Whether the trace is sampled. `parent` is the decision that came with it, if any.
     pub(crate) fn samples(self, trace_id: u128, parent: Option<bool>) -> bool {
         let follows_parent = matches!(
             self,

@@ -15,6 +15,8 @@ use std::time::Duration;
 /// What is sent onward says that it is sampled while it is undecided: the processes behind decide for themselves. A
 /// [`fraction`](Self::fraction) is that of the same traces everywhere.
 ///
+/// A trace that is [forced](crate::TraceState::force) is exported whatever the rules say.
+///
 /// It stands between the recorder and the exporters; the local `.jsonl` file gets all that is recorded, unless
 /// [`jsonl`](Self::jsonl) says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -130,6 +130,7 @@ fn of_recorder() -> Vec<(&'static str, &'static str, TraceConfig)> {
         ("STAGETRACE_MEMORY_LIMIT", "8 mib", new().memory_limit(8 << 20)),
         ("STAGETRACE_MAPPING", "Run-Dir", new().mapping(Mapping::RunDir)),
         ("STAGETRACE_JSONL", "FALSE", new().jsonl(false)),
+        ("STAGETRACE_TRUST_CALLERS", "false", new().trust_callers(false)),
         ("STAGETRACE_JSONL_MAX_BYTES", "1GiB", new().jsonl_max_bytes(1 << 30)),
         ("STAGETRACE_OUTBOX_MAX_BYTES", "0", new().outbox_max_bytes(0)),
         ("STAGETRACE_OUTBOX_MAX_AGE", "7", new().outbox_max_age(Duration::from_millis(7))),

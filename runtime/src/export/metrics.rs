@@ -136,6 +136,10 @@ impl Sink for Metrics {
         true
     }
 
+    fn takes_unsampled(&self) -> bool {
+        self.instruments.is_some()
+    }
+
     fn commit(&mut self) -> Result<(), SinkError> {
         Ok(())
     }

@@ -158,5 +158,10 @@ impl<Q: ?Sized> Located<Q> {
 pub(crate) fn of_remote(remote: &Remote) -> Option<Position> {
     let context = remote.context()?;
     let wanted = || local::with(Local::base_level).unwrap_or_else(level::of_process);
-    Some(Position::remote(context, remote.level().unwrap_or_else(wanted)))
+    let level = remote.level().unwrap_or_else(wanted);
+    let position = Position::remote(context, level);
+    Some(match remote.is_forced() {
+        true => Position { state: position.state.forced(level), ..position },
+        false => position,
+    })
 }

@@ -26,15 +26,15 @@ impl Position {
     pub const NULL: Position = Position { trace: [0; 2], span: 0, state: State::NONE };
 
     /// The position of a span of another process, with the level at which to record below it (0 to 3) if the trace is
-    /// sampled, which the configured sampler says.
+    /// sampled, which the configured sampler says. Its flags say from here on what the sampler has said.
     pub fn remote(context: TraceContext, level: u8) -> Position {
         let trace = context.trace_id.to_u128();
         let trace = [(trace >> 64) as u64, trace as u64];
-        let level = super::recorder::level_below(trace, context.flags.is_sampled(), level);
+        let state = super::recorder::decide(trace, Some(context.flags.is_sampled()), level);
         Position {
             trace,
             span: context.span_id.to_u64(),
-            state: State::new(level, context.flags.bits()).of_remote(),
+            state: state.with_random(context.flags.is_random()).of_remote(),
         }
     }
 
@@ -60,7 +60,8 @@ impl Position {
         Some(TraceContext { trace_id: self.trace_id()?, span_id: self.span_id()?, flags })
     }
 
-    /// The level up to which stages are recorded below it; 0 if the trace is not sampled.
+    /// The level up to which stages are recorded below it. 0 if the trace is not sampled, unless it is
+    /// recorded to be measured.
     pub fn level(&self) -> u8 {
         self.state.level()
     }
@@ -79,8 +80,8 @@ impl fmt::Debug for Position {
 }
 
 /// The small facts of a position, in one word, which is the word `LIFE` of a slot below it: the root's number and
-/// generation, the level, the W3C flags `sampled` and `random`, whether the span is of this process, and whether there is
-/// a trace.
+/// generation, the level, the W3C flags `sampled` and `random`, whether the span is of this process, whether there is a
+/// trace, and whether that is recorded only to be measured, or exported whatever samplers say.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct State(u64);
 
@@ -102,6 +103,28 @@ impl State {
                 | u64::from(flags & known) << slot::TRACE_FLAGS_SHIFT
                 | slot::ACTIVE,
         )
+    }
+
+    /// The same, of a trace that is not sampled but recorded to be measured.
+    pub(crate) fn measured(self) -> State {
+        State(self.0 | slot::UNSAMPLED)
+    }
+
+    /// The same, of a trace that is exported whatever samplers say, recorded at this level.
+    pub(crate) fn forced(self, level: u8) -> State {
+        const UNDECIDED: u64 = !(3 << slot::LEVEL_SHIFT | slot::UNSAMPLED);
+        State(self.0 & UNDECIDED | State::new(level, TraceFlags::SAMPLED.bits()).0 | slot::FORCED)
+    }
+
+    /// Whether the trace is exported whatever samplers say.
+    pub(crate) fn is_forced(self) -> bool {
+        self.0 & slot::FORCED != 0
+    }
+
+    /// The same, of a trace whose id is random or not.
+    pub(crate) fn with_random(self, random: bool) -> State {
+        let flag = u64::from(TraceFlags::RANDOM.bits()) << slot::TRACE_FLAGS_SHIFT;
+        State(if random { self.0 | flag } else { self.0 & !flag })
     }
 
     /// The state as a word, and back.
@@ -159,6 +182,18 @@ impl State {
     #[inline(always)]
     pub(crate) fn level(self) -> u8 {
         3 - ((self.0 >> slot::LEVEL_SHIFT) as u8 & 3)
+    }
+
+    /// Whether the trace is sampled.
+    pub(crate) fn is_sampled(self) -> bool {
+        self.flags() & TraceFlags::SAMPLED.bits() != 0
+    }
+
+    /// Whether what is of this place must not go under what is current in the same trace, since that is not sampled and this
+    /// is: a request may be forced, or have been sent by somebody who decided otherwise.
+    #[inline]
+    pub(crate) fn outranks(self, current: State) -> bool {
+        self.is_sampled() && !current.is_sampled()
     }
 
     /// The W3C flags.

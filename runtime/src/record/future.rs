@@ -94,7 +94,7 @@ pub fn prepare_of(site: &'static Site, position: impl FnOnce() -> Position) -> P
         super::live::note_stage(&position, site);
     }
     let local = local::here();
-    if local.trace() == position.trace {
+    if local.trace() == position.trace && !position.state.outranks(local.state.get()) {
         Prepared::under(site, Under::current(local, site), false)
     } else {
         Prepared::under(site, Under::new(&Context::at(position)), true)

@@ -298,7 +298,8 @@ fn outside(local: &Local, level: u8) -> Result<Context, Begun> {
 #[cold]
 #[inline(never)]
 fn outside_of(local: &Local, level: u8, position: Position) -> Result<Context, Begun> {
-    if position.is_null() || position.trace == local.trace() {
+    let is_here = position.trace == local.trace() && !position.state.outranks(local.state.get());
+    if position.is_null() || is_here {
         return match local.state.get().level() < level {
             true => outside(local, level),
             false => Ok(local.context()),

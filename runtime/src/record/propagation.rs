@@ -3,7 +3,8 @@
 use super::Position;
 use super::local::{self, Local};
 use crate::request::TraceState;
-use stagetrace_wire::context::{Baggage, TraceStateList, inject as write};
+use crate::stage::level;
+use stagetrace_wire::context::{Baggage, TraceStateList, Wishes, inject as write};
 
 /// Hands the headers of the current span to `set`, as (name, value): `inject(|name, value| request.insert(name, value))`.
 ///
@@ -33,7 +34,16 @@ impl Position {
     /// Hands the headers of this position to `set`, as (name, value); none if it is null.
     pub fn inject(&self, set: impl FnMut(&'static str, &str)) {
         if let Some(context) = self.context() {
-            write(context, &TraceStateList::default(), &Baggage::default(), set);
+            let mut list = TraceStateList::default();
+            self.wishes().write(&mut list);
+            write(context, &list, &Baggage::default(), set);
         }
+    }
+
+    /// What those who receive it would not know: that the trace is forced, and a level that is not this process's.
+    fn wishes(&self) -> Wishes {
+        let usual = local::with(Local::base_level).unwrap_or_else(level::of_process);
+        let is_usual = self.level() == usual || !self.state.is_sampled();
+        Wishes { level: (!is_usual).then(|| self.level()), force: self.state.is_forced() }
     }
 }

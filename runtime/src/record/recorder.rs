@@ -18,6 +18,8 @@ static RECORDER: AtomicPtr<Recorder> = AtomicPtr::new(ptr::null_mut());
 struct Recorder {
     pool: &'static Pool,
     sampler: Sampler,
+    /// Whether traces that are not sampled are recorded all the same, since somebody measures them.
+    measures: bool,
 }
 
 /// Stages that did not lie within the stage they declare.
@@ -37,9 +39,10 @@ pub(crate) fn count(counter: &AtomicU64) {
     counter.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Makes this the process's recorder.
-pub(crate) fn install(pool: &'static Pool, sampler: Sampler) {
-    RECORDER.store(Box::into_raw(Box::new(Recorder { pool, sampler })), Ordering::Release);
+/// Makes this the process's recorder. With `measures` it records also what is not sampled.
+pub(crate) fn install(pool: &'static Pool, sampler: Sampler, measures: bool) {
+    let recorder = Box::new(Recorder { pool, sampler, measures });
+    RECORDER.store(Box::into_raw(recorder), Ordering::Release);
 }
 
 fn recorder() -> Option<&'static Recorder> {
@@ -67,14 +70,19 @@ pub(crate) fn cut_off() {
     }
 }
 
-fn samples(trace: [u64; 2], parent: Option<bool>) -> bool {
-    let sampler = recorder().map(|recorder| recorder.sampler).unwrap_or_default();
-    sampler.samples(u128::from(trace[0]) << 64 | u128::from(trace[1]), parent)
-}
-
-/// The level below a remote parent that was sampled or not, if `level` is wanted: 0 if it is not recorded here.
-pub(crate) fn level_below(trace: [u64; 2], parent_sampled: bool, level: u8) -> u8 {
-    if samples(trace, Some(parent_sampled)) { level } else { 0 }
+/// The state of a trace that begins here, or below a remote parent that was sampled or not: sampled at `level`, or not,
+/// and then recorded only if somebody measures it.
+pub(crate) fn decide(trace: [u64; 2], parent: Option<bool>, level: u8) -> State {
+    let recorder = recorder();
+    let sampler = recorder.map(|recorder| recorder.sampler).unwrap_or_default();
+    let id = u128::from(trace[0]) << 64 | u128::from(trace[1]);
+    match sampler.samples(id, parent) {
+        true => State::new(level, TraceFlags::SAMPLED.bits()),
+        false if recorder.is_some_and(|recorder| recorder.measures) => {
+            State::new(level, 0).measured()
+        }
+        false => State::new(0, 0),
+    }
 }
 
 /// A new trace at a level: no span yet, and the sampling decision in its state. `None` while nothing is to be recorded.
@@ -83,14 +91,12 @@ pub(crate) fn new_trace(local: &Local, level: u8) -> Option<Context> {
         return None;
     }
     let trace = local.next_trace();
-    let sampled = samples(trace, None);
-    let flags = TraceFlags::RANDOM.with_sampled(sampled);
-    let state = State::new(if sampled { level } else { 0 }, flags.bits());
+    let state = decide(trace, None, level).with_random(true);
     Some(Context { trace, state, ..Context::NONE })
 }
 
 /// A trace of its own for a stage that has none: `None` if the process does not record its level. If the trace is not
-/// sampled its span id is made here, for whoever injects it.
+/// recorded its span id is made here, for whoever injects it.
 pub(crate) fn own_trace(local: &Local, stage_level: u8) -> Option<Context> {
     let level = local.base_level().unwrap_or_else(level::of_process);
     if level < stage_level {

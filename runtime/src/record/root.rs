@@ -49,6 +49,8 @@ pub trait Traced: Carrier<Request = Self> {
     /// while there is no recorder. `None` as parent takes what came with the request; [`current`](crate::current)
     /// makes it a child of the current span. Costs about as much as two spans.
     ///
+    /// The request's trace may be [forced](TraceState::force) before, or by its sender: then no sampler leaves it out.
+    ///
     /// A `tracestate` that came along is exported with the root, up to 512 characters of whole members; spans below it
     /// are exported without.
     fn begin(&mut self, parent: impl Into<Parent>)
@@ -159,7 +161,12 @@ fn brought(parent: Parent, state: &mut TraceState) -> (Option<Position>, Option<
             (Some(position), carried)
         }
         Parent::Headers(headers) => match headers.into_remote() {
-            Some(remote) => (of_remote(&remote), Some(remote)),
+            Some(mut remote) => {
+                if carried.is_some_and(|carried| carried.is_forced()) {
+                    remote.force();
+                }
+                (of_remote(&remote), Some(remote))
+            }
             None => (carried.as_deref().and_then(of_remote), carried),
         },
         _ => (carried.as_deref().and_then(of_remote), carried),
@@ -183,7 +190,7 @@ fn begin(
         return None;
     }
     local.pool()?;
-    let (parent, carrier) = match (state.repr(), &parent) {
+    let (parent, mut carrier) = match (state.repr(), &parent) {
         (Repr::Null, Parent::Carried) => (None, None),
         _ => brought(parent, state),
     };
@@ -191,6 +198,13 @@ fn begin(
     let context = match parent {
         Some(position) => Some(Context::at(position)),
         None => recorder::new_trace(local, level.unwrap_or(process)),
+    };
+    let context = match &mut carrier {
+        Some(remote) => context.map(|context| {
+            let state = agreed(context.state, remote, level.unwrap_or(process));
+            Context { state, ..context }
+        }),
+        None => context,
     };
     let made = context.and_then(|context| Some((context, live::take(local)?)));
     let Some((context, (block, root))) = made else {
@@ -226,6 +240,18 @@ fn begin(
     }
     *state.repr_mut() = Repr::Live(Live(NonNull::from(block).cast()));
     Some(Begun { block, slot: span.map_or(0, |span| span.number() + 1) })
+}
+
+/// Has a request's trace and what it carries agree on whether it is exported whatever samplers say.
+#[cold]
+#[inline(never)]
+fn agreed(state: State, carrier: &mut Remote, level: u8) -> State {
+    match (state.is_forced(), carrier.is_forced()) {
+        (false, true) => return state.forced(level),
+        (true, false) => carrier.force(),
+        _ => {}
+    }
+    state
 }
 
 /// Records the `tracestate` that came with a request, if one did.

@@ -34,8 +34,9 @@ impl Span {
         }
         local::with(|local| {
             let before = local.context();
+            let is_elsewhere = parent.trace != before.trace || parent.state.outranks(before.state);
             let under = match before.state.is_active() {
-                _ if !parent.is_null() && parent.trace != before.trace => Context::at(parent),
+                _ if !parent.is_null() && is_elsewhere => Context::at(parent),
                 _ if !parent.is_null() => Context { span: parent.span, ..before },
                 true => before,
                 false => {

@@ -6,7 +6,7 @@ use super::local;
 use super::recorder;
 use super::slab::SlabSpan;
 use crate::request::{
-    Judged, Live, Outcome, RemoteRef, Repr, TraceState, Traceparent, serialize_null,
+    FORCED, Judged, Live, Outcome, RemoteRef, Repr, TraceState, Traceparent, serialize_null,
     serialize_remote,
 };
 use crate::stage::{Site, Stage};
@@ -26,7 +26,15 @@ impl From<Position> for TraceState {
     /// The place as if it had come with a request: for a request that is made here and handed on.
     fn from(position: Position) -> TraceState {
         match position.context() {
-            Some(context) => TraceState::from_context(context, Some(position.level().into())),
+            Some(context) => {
+                // What is not sampled has no level but where somebody measures it, each at its own.
+                let level = context.flags.is_sampled().then(|| position.level().into());
+                let mut trace = TraceState::from_context(context, level);
+                if position.state.is_forced() {
+                    trace.force();
+                }
+                trace
+            }
             None => TraceState::null(),
         }
     }
@@ -112,10 +120,15 @@ impl Serialize for TraceState {
             Repr::Live(live) => {
                 let block = live.block();
                 let root = block.position();
-                let (position, stage) = here(root.trace).unwrap_or((root, None));
+                let here = here(root.trace);
+                let here = here.filter(|(position, _)| !root.state.outranks(position.state));
+                let (position, stage) = here.unwrap_or((root, None));
                 let Some(context) = position.context() else { return serialize_null(serializer) };
                 let carrier = match block.carrier() {
                     Some(remote) => remote.carrier(),
+                    None if root.state.is_forced() => {
+                        RemoteRef { tracestate: FORCED, ..RemoteRef::of(context) }
+                    }
                     None => RemoteRef::of(context),
                 };
                 let last = recorder::site_of(block.last_stage()).map(Site::stage);

@@ -17,5 +17,5 @@ pub use state::TraceState;
 
 pub(crate) use codec::{serialize_null, serialize_remote};
 pub(crate) use outcome::cut;
-pub(crate) use remote::{Remote, RemoteRef, Traceparent, UNREADABLE};
+pub(crate) use remote::{FORCED, Remote, RemoteRef, Traceparent, UNREADABLE, trust_callers};
 pub(crate) use state::{Live, Repr};

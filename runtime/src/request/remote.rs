@@ -1,10 +1,10 @@
 //! A carrier: the place in another process's trace that came with a request, kept as it came.
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use stagetrace_wire::context::{
-    BAGGAGE, TRACEPARENT, TRACESTATE, TraceContext, TraceStateList, extract,
+    BAGGAGE, TRACEPARENT, TRACESTATE, TraceContext, TraceStateList, Wishes, extract,
 };
 
 use super::json::Json;
@@ -12,12 +12,22 @@ use super::json::Json;
 /// Carriers of which something could not be read, since the process began.
 pub(crate) static UNREADABLE: AtomicU64 = AtomicU64::new(0);
 
+/// Whether what a sender wishes counts: its level, and that its trace be exported.
+static TRUSTS: AtomicBool = AtomicBool::new(true);
+
+/// Says whether what senders wish counts from now on.
+pub(crate) fn trust_callers(trust: bool) {
+    TRUSTS.store(trust, Ordering::Relaxed);
+}
+
 /// Longest `traceparent` of a future version, in bytes.
 pub(crate) const MAX_TRACEPARENT: usize = 256;
 /// Longest `tracestate`, and longest `baggage`, in bytes.
 pub(crate) const MAX_LIST: usize = 8192;
 /// Longest `tracestate` that a span is exported with, in bytes: what W3C asks everybody to keep.
 const MAX_EXPORTED_LIST: usize = 512;
+/// A `tracestate` in which nothing is said but that the trace is exported.
+pub(crate) const FORCED: &str = "stagetrace=f:1";
 /// Longest name of a stage, in bytes.
 pub(crate) const MAX_STAGE: usize = 256;
 /// Most unknown keys.
@@ -36,6 +46,8 @@ pub(crate) struct Remote {
     tracestate: Box<str>,
     baggage: Box<str>,
     level: Option<i64>,
+    /// What the tracestate says in our name.
+    wishes: Wishes,
     stage: Box<str>,
     extra: Vec<(Box<str>, Json)>,
 }
@@ -110,9 +122,40 @@ impl Remote {
             tracestate: Box::default(),
             baggage: Box::default(),
             level,
+            wishes: Wishes::default(),
             stage: Box::default(),
             extra: Vec::new(),
         }
+    }
+
+    /// A carrier without a place: of a request that is to begin a trace that is exported whatever samplers say.
+    pub(crate) fn forced() -> Self {
+        let wishes = Wishes { level: None, force: true };
+        Self {
+            context: None,
+            traceparent: Box::default(),
+            tracestate: FORCED.into(),
+            baggage: Box::default(),
+            level: None,
+            wishes,
+            stage: Box::default(),
+            extra: Vec::new(),
+        }
+    }
+
+    /// Has the trace be exported, whatever samplers say here and wherever this is sent.
+    pub(crate) fn force(&mut self) {
+        if !self.wishes.force {
+            self.wishes.force = true;
+            let mut list = TraceStateList::parse(&*self.tracestate).unwrap_or_default();
+            self.wishes.write(&mut list);
+            self.tracestate = list.as_str().into();
+        }
+    }
+
+    /// Whether the trace is exported, whatever samplers say.
+    pub(crate) fn is_forced(&self) -> bool {
+        self.wishes.force
     }
 
     /// The sender's span, the parent of what begins here. `None` if the carrier names none.
@@ -120,17 +163,20 @@ impl Remote {
         self.context
     }
 
-    /// The level that the request brings, 0 to 3.
+    /// The level that the request brings, 0 to 3. Its own key beats the tracestate.
     pub(crate) fn level(&self) -> Option<u8> {
         let clamped = |level: i64| level.clamp(0, MAX_LEVEL.into()) as u8;
-        self.level.map(clamped)
+        self.level.map(clamped).or(self.wishes.level)
     }
 
-    /// Says that the request goes on in this trace: what belongs to another one is left out, baggage stays.
+    /// Says that the request goes on in this trace: what belongs to another one is left out. Baggage stays, and so does
+    /// what is wished.
     pub(crate) fn move_to(&mut self, trace: [u64; 2]) {
         let trace = u128::from(trace[0]) << 64 | u128::from(trace[1]);
         if self.context.is_none_or(|context| context.trace_id.to_u128() != trace) {
-            self.tracestate = Box::default();
+            let mut list = TraceStateList::default();
+            self.wishes.write(&mut list);
+            self.tracestate = list.as_str().into();
             self.stage = Box::default();
         }
     }
@@ -191,7 +237,7 @@ impl Draft {
 
     /// The same without counting: says whether nothing was left out.
     pub(super) fn examine(mut self) -> (Option<Remote>, bool) {
-        let context = self.check_headers();
+        let (context, wishes) = self.check_headers();
         let is_whole = !self.unreadable && !self.incomplete;
         if self.unreadable || self.is_empty() {
             return (None, is_whole);
@@ -202,19 +248,20 @@ impl Draft {
             tracestate: self.tracestate,
             baggage: self.baggage,
             level: self.level,
+            wishes,
             stage: self.stage,
             extra: self.extra,
         };
         (Some(remote), is_whole)
     }
 
-    fn check_headers(&mut self) -> Option<TraceContext> {
+    fn check_headers(&mut self) -> (Option<TraceContext>, Wishes) {
         let headers: [(_, &str); 3] = [
             (TRACEPARENT, &self.traceparent),
             (TRACESTATE, &self.tracestate),
             (BAGGAGE, &self.baggage),
         ];
-        let found = extract(headers.into_iter().filter(|(_, text)| !text.is_empty()));
+        let mut found = extract(headers.into_iter().filter(|(_, text)| !text.is_empty()));
         // What follows the fields of a future version must still be fit for a header.
         let is_header = |text: &str| text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
         self.unreadable |= found.traceparent_error.is_some() || !is_header(&self.traceparent);
@@ -225,7 +272,17 @@ impl Draft {
         if found.baggage.is_empty() || found.baggage_refused > 0 {
             self.baggage = found.baggage.as_str().into();
         }
-        found.context
+        let mut wishes = Wishes::of(&found.trace_state);
+        if !TRUSTS.load(Ordering::Relaxed) {
+            // Nobody behind this process shall take them for ours.
+            self.level = None;
+            if wishes != Wishes::default() {
+                wishes = Wishes::default();
+                wishes.write(&mut found.trace_state);
+                self.tracestate = found.trace_state.as_str().into();
+            }
+        }
+        (found.context, wishes)
     }
 
     fn is_empty(&self) -> bool {

@@ -94,6 +94,36 @@ impl TraceState {
         matches!(self.0, Repr::Null)
     }
 
+    /// Has the request's trace be exported, whatever the [`Sampler`](crate::Sampler) and
+    /// [tail sampling](crate::TailSampling) of this process and of all others say that serve it. Whether it will be: a
+    /// request that has begun has been decided, so this comes before `begin`.
+    ///
+    /// A sender can ask for the same with the member `stagetrace=f:1` of its `tracestate`, which
+    /// [`trust_callers`](crate::TraceConfig::trust_callers) may forbid. Level 0 records nothing all the same.
+    ///
+    /// ```
+    /// use stagetrace::{Outcome, TraceState, Traced};
+    ///
+    /// #[derive(Traced)]
+    /// struct Request {
+    ///     #[traced(state)]
+    ///     trace: TraceState,
+    /// }
+    ///
+    /// let mut request = Request { trace: TraceState::null() };
+    /// request.trace.force();
+    /// request.begin(None);
+    /// request.finish(Outcome::Ok);
+    /// ```
+    pub fn force(&mut self) -> bool {
+        match &mut self.0 {
+            Repr::Null => *self = Some(Remote::forced()).into(),
+            Repr::Remote(remote) => remote.force(),
+            Repr::Live(_) => return false,
+        }
+        true
+    }
+
     /// A place in a trace of another process.
     pub(crate) fn from_context(context: TraceContext, level: Option<i64>) -> Self {
         Some(Remote::from_context(context, level)).into()

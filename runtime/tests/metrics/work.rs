@@ -67,7 +67,7 @@ pub(crate) fn attention(_request: &Generate, head: u8) -> Result<u8, std::num::P
 }
 
 #[stage(Pipeline::Decode, _request)]
-fn decode(_request: &Generate, panics: bool) {
+pub(crate) fn decode(_request: &Generate, panics: bool) {
     assert!(!panics, "as it should");
 }
 

@@ -142,6 +142,10 @@ pub mod slot {
     pub const TRACE_FLAGS_SHIFT: u32 = 24;
     /// In [`LIFE`]: there is a trace.
     pub const ACTIVE: u64 = 1 << 26;
+    /// In [`LIFE`]: the trace is not sampled. The span was recorded to be measured, and nobody exports it.
+    pub const UNSAMPLED: u64 = 1 << 27;
+    /// In [`LIFE`]: somebody wishes that the trace is exported, whatever samplers say.
+    pub const FORCED: u64 = 1 << 28;
     /// Shift of three minus the trace's level in [`LIFE`], of two bits.
     pub const LEVEL_SHIFT: u32 = 29;
     /// In [`LIFE`]: the parent is a span of another process.
@@ -173,6 +177,11 @@ pub mod slot {
     /// The W3C flags in a word [`LIFE`].
     pub const fn trace_flags(life: u64) -> u8 {
         (life >> TRACE_FLAGS_SHIFT) as u8 & 3
+    }
+
+    /// The W3C flags of a span with this word [`LIFE`] as it is exported: sampled, or nobody would export it.
+    pub const fn exported_flags(life: u64) -> u8 {
+        trace_flags(life) | (life & UNSAMPLED == 0) as u8
     }
 }
 

@@ -43,6 +43,8 @@ pub struct Recovered {
     pub open: usize,
     /// Spans that were left out: marked as written, or found in a .jsonl of the process.
     pub known: usize,
+    /// Spans that were left out since their traces are not sampled.
+    pub unsampled: usize,
     /// Whether the recording was removed.
     pub removed: bool,
     /// What of the recording could not be read.
@@ -95,7 +97,7 @@ pub enum RecoverError {
 
 /// Writes what only the recording of a dead process, or its spool in the run's directory, holds to `<stem>.recovered.jsonl` in the run's
 /// directory: every ended span that is neither marked nor in one of the process's .jsonl files, and
-/// every open one, with [`key::OPEN`].
+/// every open one, with [`key::OPEN`]. Spans of traces that are not sampled are left out.
 ///
 /// # Errors
 /// If the process lives, or a file cannot be read, written or removed. Then all that was there is
@@ -138,7 +140,8 @@ pub fn recover(
     let missing = missing(&snapshot, run_dir, &stem)?;
     recovered.open = missing.iter().filter(|span| span.is_open()).count();
     recovered.ended = missing.len() - recovered.open;
-    recovered.known = snapshot.spans.len() - missing.len();
+    recovered.unsampled = snapshot.spans.iter().filter(|span| !span.is_sampled()).count();
+    recovered.known = snapshot.spans.len() - missing.len() - recovered.unsampled;
     if !missing.is_empty() {
         let failed = |error| RecoverError::Write { path: target.clone(), error };
         write(&recording, &snapshot, &missing, &target).map_err(failed)?;
@@ -173,7 +176,7 @@ fn missing<'a>(
     run_dir: &Path,
     stem: &str,
 ) -> Result<Vec<&'a RecordedSpan>, RecoverError> {
-    let unmarked = snapshot.spans.iter().filter(|span| !span.is_exported());
+    let unmarked = snapshot.spans.iter().filter(|span| span.is_sampled() && !span.is_exported());
     let mut missing: HashMap<_, _> = unmarked.map(|span| (span.identity(), span)).collect();
     let failed = |path: &Path, error| RecoverError::Lines { path: path.to_owned(), error };
     let files = lines_of(run_dir, stem).map_err(|error| failed(run_dir, error))?;

@@ -55,9 +55,10 @@ fn holds_span_that_stays(words: &[AtomicU64], unwritten: bool) -> bool {
     false
 }
 
-/// Whether a span is open or, if `unwritten`, has ended and is neither written nor thrown away.
+/// Whether a span is open or, if `unwritten`, has ended and is neither written nor one that nobody writes.
 fn span_stays(slot: &[AtomicU64], unwritten: bool) -> bool {
+    const DONE: u64 = slot::EXPORTED | slot::DISCARDED | slot::UNSAMPLED;
     let is_open = slot[slot::END].load(Ordering::Acquire) == 0;
-    let done = slot[slot::LIFE].load(Ordering::Relaxed) & (slot::EXPORTED | slot::DISCARDED) != 0;
+    let done = slot[slot::LIFE].load(Ordering::Relaxed) & DONE != 0;
     is_open || unwritten && !done
 }

@@ -33,6 +33,23 @@ impl Sweep {
         self.recycle();
     }
 
+    /// Nothing waits for spans that nobody exports: their memory need not be safe elsewhere.
+    pub(super) fn forget_done(&mut self) {
+        for (page, spans) in self.done.runs.drain(..) {
+            if let Some(known) = self.chunks.get_mut(page as usize) {
+                known.unsafe_spans = known.unsafe_spans.saturating_sub(spans);
+            }
+        }
+        if self.done.slots.is_empty() {
+            return;
+        }
+        for number in self.done.slots.drain(..) {
+            generation::release(self.pool.slot(number));
+            self.freed.give(self.pool, self.pool.slots(), number);
+        }
+        self.freed.empty(self.pool, self.pool.slots());
+    }
+
     fn recycle(&mut self) {
         let (mut held, most) = (0, self.pool.limit() / 4);
         for (page, words) in chunks_of(self.pool, self.pool.blocks()) {
@@ -48,16 +65,20 @@ impl Sweep {
         }
     }
 
-    /// Says that a span no longer needs the details in these chunks.
-    pub(super) fn let_go(&mut self, pins: &[Pin]) {
+    /// Says that a span no longer needs the details in these chunks, once it is out if it is exported.
+    pub(super) fn let_go(&mut self, pins: &[Pin], is_exported: bool) {
         for pin in pins {
-            if let Some(held) = &mut self.held {
-                // The span is only on its way.
+            if is_exported && let Some(held) = &mut self.held {
+                // It is only on its way.
                 held.pins.push(*pin);
-            } else if let Some(chunk) = self.chunks.get_mut(pin.page as usize)
-                && chunk.epoch == pin.epoch
-            {
+                continue;
+            }
+            let Some(chunk) = self.chunks.get_mut(pin.page as usize) else { continue };
+            if chunk.epoch == pin.epoch {
                 chunk.wanted -= 1;
+            } else if let Some(held) = &mut self.held {
+                // They are in the spool.
+                held.wanted -= 1;
             }
         }
     }

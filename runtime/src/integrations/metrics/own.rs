@@ -19,6 +19,9 @@ const COMPONENT_TYPE: &str = "otel.component.type";
 /// What the specification calls a span that found no room.
 const QUEUE_FULL: &str = "queue_full";
 
+/// Sinks that take at once what comes to them.
+const WITHOUT_QUEUE: [&str; 2] = ["jsonl", super::NAME];
+
 /// Makes the instruments. What is observed goes on being so after tracing was stopped.
 pub(super) fn observe(meter: &Meter) {
     let counters = Arc::new(Counters::default());
@@ -49,6 +52,17 @@ pub(super) fn observe(meter: &Meter) {
         |stats, it| {
             it.observe(stats.waiting as i64, &recorder());
             stats.sinks.iter().for_each(|sink| it.observe(sink.queued as i64, &component(sink)));
+        },
+    );
+    level(
+        meter,
+        &counters,
+        "otel.sdk.processor.span.queue.capacity",
+        "Spans that may wait for an exporter at most, where they are bounded by number.",
+        |stats, it| {
+            let Some(capacity) = init::queue_capacity() else { return };
+            let queues = stats.sinks.iter().filter(|sink| !WITHOUT_QUEUE.contains(&sink.name));
+            queues.for_each(|sink| it.observe(capacity as i64, &component(sink)));
         },
     );
     counter(

@@ -48,9 +48,9 @@ impl Record {
         slot::sides(self.word(slot::LIFE)) as usize
     }
 
-    /// The W3C flags of its trace.
+    /// The W3C flags of its trace, as they are exported.
     pub(super) fn trace_flags(&self) -> u8 {
-        slot::trace_flags(self.word(slot::LIFE))
+        slot::exported_flags(self.word(slot::LIFE))
     }
 
     pub(super) fn has_remote_parent(&self) -> bool {

@@ -5,7 +5,6 @@ use super::detail::{RecordedEvent, RecordedLink, owned};
 use super::identity::Identity;
 use super::record::{Detail, Record};
 use super::table::Site;
-use crate::context::TraceFlags;
 use crate::id::{SpanId, TraceId};
 use crate::recording::layout::{outcome, side, slot};
 use crate::recording::value::{self, ValueRef};
@@ -99,9 +98,8 @@ impl RecordedSpan {
 
     /// OTLP's flags.
     pub fn flags(&self) -> u32 {
-        let trace = TraceFlags::SAMPLED.bits() | self.record.trace_flags();
         let remote = if self.record.has_remote_parent() { flags::IS_REMOTE } else { 0 };
-        u32::from(trace) | flags::HAS_IS_REMOTE | remote
+        u32::from(self.record.trace_flags()) | flags::HAS_IS_REMOTE | remote
     }
 
     /// The W3C `tracestate` that its request brought; empty if that is none, or the span no root.
@@ -134,6 +132,11 @@ impl RecordedSpan {
     /// Whether it is marked as written to the .jsonl.
     pub fn is_exported(&self) -> bool {
         self.record.mark(slot::EXPORTED)
+    }
+
+    /// Whether its trace is sampled. If not, it was recorded to be measured, and nobody exports it.
+    pub fn is_sampled(&self) -> bool {
+        !self.record.mark(slot::UNSAMPLED)
     }
 
     /// Whether its times are only estimated, for want of anchors.
