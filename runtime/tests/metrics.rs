@@ -5,6 +5,8 @@
 mod collected;
 #[path = "metrics/meters.rs"]
 mod meters;
+#[path = "metrics/pushed.rs"]
+mod pushed;
 mod support;
 #[path = "metrics/work.rs"]
 mod work;
@@ -303,6 +305,31 @@ scenarios! {
         drop(stuck);
         flush(LONG).unwrap();
         wait_until(|| units(&collecting.collect()).contains_key("otel.sdk.span.started"));
+        drop(trace);
+    }
+
+    fn how_long_exports_take_is_measured_by_what_they_failed_with() {
+        let collecting = Collecting::new();
+        let mut exports = 0;
+        let flaky = Exporter::otlp("flaky", move |_: &[u8]| {
+            exports += 1;
+            std::thread::sleep(Duration::from_millis(20));
+            if exports == 2 { Err("away") } else { Ok(()) }
+        });
+        let trace = init_with(config(), [collecting.exporter(), flaky]).unwrap();
+        for number in 0..3 {
+            steps(number, 1);
+            assert_eq!(flush(LONG).is_ok(), number != 1);
+        }
+        let durations = histogram(&collecting.collect(), "otel.sdk.exporter.operation.duration");
+        let flaky = [("otel.component.type", "stagetrace.sink"), ("otel.component.name", "flaky")];
+        let failed = [&flaky[..], &[("error.type", "export_failed")]].concat();
+        assert_eq!(durations.len(), 2, "{durations:?}");
+        for (labels, count) in [(of(&flaky), 2), (of(&failed), 1)] {
+            let Series { count: counted, sum, bounds, .. } = &durations[&labels];
+            assert_eq!((*counted, bounds.first()), (count, Some(&0.005)));
+            assert!(*sum >= 0.02 * count as f64 && *sum < 5.0, "{durations:?}");
+        }
         drop(trace);
     }
 

@@ -3,6 +3,8 @@
 
 #[path = "support/everything.rs"]
 mod everything;
+#[path = "otel_exporter/otlp.rs"]
+mod otlp;
 #[path = "otel_exporter/same.rs"]
 mod same;
 #[path = "otel_exporter/scripted.rs"]

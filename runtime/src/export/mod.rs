@@ -21,3 +21,5 @@ pub(crate) use metrics::{REQUEST, into_metrics};
 pub(crate) use network::{over_network, send_what_waits};
 #[cfg(feature = "otel")]
 pub(crate) use span_data::through;
+#[cfg(feature = "metrics")]
+pub(crate) use supervised::on_each as on_each_export;

@@ -11,6 +11,8 @@ mod failure;
 mod filling;
 #[cfg(feature = "_network")]
 mod news;
+#[cfg(feature = "metrics")]
+mod operation;
 mod queue;
 pub(super) mod silence;
 mod state;
@@ -27,10 +29,12 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "otel")]
 pub(super) use courier::run;
 pub(super) use courier::start;
-#[cfg(any(feature = "otel", feature = "_network"))]
+#[cfg(any(feature = "metrics", feature = "otel", feature = "_network"))]
 pub(super) use failure::Cause;
 #[cfg(feature = "_network")]
 pub(super) use news::{Asked, Ear, Listen, News};
+#[cfg(feature = "metrics")]
+pub(crate) use operation::on_each;
 pub(super) use queue::Queue;
 
 /// Bytes after which a batch is let go, so that what is sent stays below the 4 MiB that receivers accept by default.
@@ -76,6 +80,11 @@ pub(super) trait Outlet<B> {
     /// What was lost of the last batch though the rest of it left: spans, and to what.
     fn losses(&mut self) -> Vec<(u64, Failure)> {
         Vec::new()
+    }
+
+    /// Whether it tells by itself how long its attempts take.
+    fn times_itself(&self) -> bool {
+        false
     }
 
     /// Whether it keeps something itself that it can work on while nothing else is due.

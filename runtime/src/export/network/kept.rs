@@ -175,6 +175,7 @@ impl Kept {
         let Some(Oldest { body, spans }) = oldest else { return true };
         let head = line.head;
         let listen = Listen { every_batch: self.goes_first(), asked: Asked::Last };
+        let begun = Instant::now();
         let sent = {
             let keep = |batch| self.take_besides(batch, head, queue);
             let sending = deliver::<B>(line.transport, body, spans, until);
@@ -184,6 +185,11 @@ impl Kept {
             line.transport.reconnect();
             Err(Unsent(None, "no answer before the shutdown".to_owned()))
         });
+        let cause = match &sent {
+            Ok(losses) => losses.first().map(|(_, failure)| failure.cause),
+            Err(_) => Some(Cause::Unavailable),
+        };
+        queue.operated(begun.elapsed(), cause);
         match sent {
             Ok(losses) => {
                 self.is_back();

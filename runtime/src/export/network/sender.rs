@@ -87,8 +87,8 @@ impl<T: Transport, B: Body> Sender<T, B> {
 }
 
 impl<T: Transport, B: Body> Sending<T, B> {
-    /// Sends a batch. What cannot be sent now is put aside, or lost if there is no outbox.
-    async fn export(&mut self, batch: &mut B, time: Time, queue: &Queue<B>) {
+    /// Sends a batch. What cannot be sent now is put aside, or lost if there is no outbox; gives why.
+    async fn export(&mut self, batch: &mut B, time: Time, queue: &Queue<B>) -> Option<Cause> {
         let mut parts = Parts::new();
         let Sending { transport, head, throttle, kept, .. } = self;
         let head: &B::Head = head;
@@ -116,7 +116,9 @@ impl<T: Transport, B: Body> Sending<T, B> {
         }
         self.losses.extend(losses);
         arrived.iter().for_each(|(spans, answer)| self.take_in(answer, *spans));
+        let away = unsent.first().map(|(_, failure)| failure.cause);
         self.put_aside(unsent, queue);
+        away
     }
 
     fn put_aside(&mut self, unsent: Vec<(B, Failure)>, queue: &Queue<B>) {
@@ -220,12 +222,19 @@ impl<T: Transport, B: Body> Outlet<B> for Sender<T, B> {
             return kept.take(batch, &sending.head, queue);
         }
         let within = sending.timeout.map_or(within, |timeout| timeout.min(within));
-        runtime.block_on(sending.export(batch, Time::from_now(within), queue));
+        let begun = Instant::now();
+        let away = runtime.block_on(sending.export(batch, Time::from_now(within), queue));
+        let lost = sending.losses.first().map(|(_, failure)| failure.cause);
+        queue.operated(begun.elapsed(), away.or(lost));
         Ok(())
     }
 
     fn losses(&mut self) -> Vec<(u64, Failure)> {
         std::mem::take(&mut self.sending.losses)
+    }
+
+    fn times_itself(&self) -> bool {
+        true
     }
 
     fn has_work(&self) -> bool {

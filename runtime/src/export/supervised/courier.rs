@@ -1,6 +1,6 @@
 //! The exporter's own thread: every call into it, one after another.
 
-use super::failure::Failure;
+use super::failure::{Cause, Failure};
 use super::queue::Queue;
 use super::state::Task;
 use super::{Batch, Build, silence};
@@ -49,10 +49,14 @@ pub(in super::super) fn run<B: Batch>(build: Build<B>, queue: &Arc<Queue<B>>) {
         works = true;
         match task {
             Task::Export(mut batch) => {
+                let begun = Instant::now();
                 let result = contained(|| {
                     outlet.export(&mut batch, timeout, queue)?;
                     Ok(outlet.losses())
                 });
+                if !outlet.times_itself() {
+                    queue.operated(begun.elapsed(), cause_of(&result));
+                }
                 batch.clear();
                 queue.done(result, Some(batch));
             }
@@ -73,6 +77,15 @@ pub(in super::super) fn run<B: Batch>(build: Build<B>, queue: &Arc<Queue<B>>) {
             }
         }
     }
+}
+
+/// Why not all spans of a batch left.
+fn cause_of(result: &Result<Vec<(u64, Failure)>, Failure>) -> Option<Cause> {
+    let failure = match result {
+        Ok(losses) => losses.first().map(|(_, failure)| failure),
+        Err(failure) => Some(failure),
+    };
+    failure.map(|failure| failure.cause)
 }
 
 struct Closing<'q, B: Batch>(&'q Queue<B>);

@@ -2,6 +2,8 @@
 //! exporter's own.
 
 use super::Batch;
+#[cfg(not(feature = "metrics"))]
+use super::failure::Cause;
 use super::failure::Failure;
 use super::filling::Filling;
 use super::state::{State, Task};
@@ -99,6 +101,16 @@ impl<B: Batch> Queue<B> {
             state.standing()
         })
     }
+
+    /// Of which exporter it is.
+    #[cfg(feature = "metrics")]
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// An export has come to an end, which nobody measures.
+    #[cfg(not(feature = "metrics"))]
+    pub(in super::super) fn operated(&self, _took: Duration, _error: Option<Cause>) {}
 
     /// How long one call into the exporter may take.
     pub(in super::super) fn export_timeout(&self) -> Duration {

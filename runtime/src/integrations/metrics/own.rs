@@ -2,7 +2,7 @@
 //! [`stats`](crate::stats) gives, read when somebody collects.
 
 use crate::collect::ERROR_TYPE;
-use crate::export::REQUEST;
+use crate::export::{REQUEST, on_each_export};
 use crate::init;
 use crate::stats::{SinkStatus, Stats};
 use opentelemetry::KeyValue;
@@ -51,7 +51,10 @@ pub(super) fn observe(meter: &Meter) {
         "Spans that wait to be exported.",
         |stats, it| {
             it.observe(stats.waiting as i64, &recorder());
-            stats.sinks.iter().for_each(|sink| it.observe(sink.queued as i64, &component(sink)));
+            stats
+                .sinks
+                .iter()
+                .for_each(|sink| it.observe(sink.queued as i64, &component(sink.name)));
         },
     );
     level(
@@ -62,7 +65,7 @@ pub(super) fn observe(meter: &Meter) {
         |stats, it| {
             let Some(capacity) = init::queue_capacity() else { return };
             let queues = stats.sinks.iter().filter(|sink| !WITHOUT_QUEUE.contains(&sink.name));
-            queues.for_each(|sink| it.observe(capacity as i64, &component(sink)));
+            queues.for_each(|sink| it.observe(capacity as i64, &component(sink.name)));
         },
     );
     counter(
@@ -85,12 +88,43 @@ pub(super) fn observe(meter: &Meter) {
             }
         },
     );
+    level(
+        meter,
+        &counters,
+        "stagetrace.outbox.size",
+        "Spans that wait on disk until an endpoint takes them.",
+        |stats, it| {
+            let queues = stats.sinks.iter().filter(|sink| !WITHOUT_QUEUE.contains(&sink.name));
+            queues.for_each(|sink| it.observe(sink.outbox as i64, &component(sink.name)));
+        },
+    );
     requests(meter);
+    operations(meter);
+}
+
+/// How long exports take.
+fn operations(meter: &Meter) {
+    // Those that HTTP's conventions advise for requests.
+    const BOUNDS: [f64; 14] =
+        [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
+    let duration = meter.f64_histogram("otel.sdk.exporter.operation.duration");
+    let duration = duration.with_description("How long the export of a batch takes.");
+    let duration = duration.with_unit("s").with_boundaries(BOUNDS.to_vec()).build();
+    on_each_export(move |operation| {
+        let [kind, name] = component(operation.sink);
+        let seconds = operation.took.as_secs_f64();
+        match operation.error {
+            Some(error) => {
+                duration.record(seconds, &[kind, name, KeyValue::new(ERROR_TYPE, error)])
+            }
+            None => duration.record(seconds, &[kind, name]),
+        }
+    });
 }
 
 /// What became of a sink's spans, by cause.
 fn exported(sink: &SinkStatus, it: &dyn AsyncInstrument<u64>) {
-    let [kind, name] = component(sink);
+    let [kind, name] = component(sink.name);
     it.observe(sink.exported, &[kind.clone(), name.clone()]);
     let named: u64 = sink.failed_by.iter().map(|(_, count)| count).sum();
     let unnamed = ("_OTHER", sink.failed.saturating_sub(named));
@@ -108,8 +142,8 @@ fn recorder() -> [KeyValue; 2] {
     ]
 }
 
-fn component(sink: &SinkStatus) -> [KeyValue; 2] {
-    [KeyValue::new(COMPONENT_TYPE, "stagetrace.sink"), KeyValue::new(COMPONENT, sink.name)]
+fn component(sink: &'static str) -> [KeyValue; 2] {
+    [KeyValue::new(COMPONENT_TYPE, "stagetrace.sink"), KeyValue::new(COMPONENT, sink)]
 }
 
 /// Requests in flight. A name that was seen once is 0 later, not absent.
