@@ -320,7 +320,7 @@ fn for_one_that_hangs(to: fn(String) -> Otlp) {
 }
 
 /// A server that gives each connection this answer and closes it. Gives its URL, and how many came.
-fn answering(answer: &'static str) -> (String, Arc<AtomicUsize>) {
+pub(crate) fn answering(answer: &'static str) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", listener.local_addr().unwrap());
     let count = Arc::new(AtomicUsize::new(0));

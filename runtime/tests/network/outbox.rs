@@ -1,5 +1,6 @@
 //! A server that is away: what cannot be sent waits on disk, and arrives when it is back.
 
+use crate::failures::answering;
 use crate::support::{
     self, LONG, config, flush, problems, scenarios, sink, step, steps, wait_until, written,
 };
@@ -114,6 +115,36 @@ scenarios! {
 
     fn spans_for_one_that_breaks_connections_wait() {
         waits_while(Otlp::http, Reply::close());
+    }
+
+    fn spans_for_one_that_speaks_something_else_wait() {
+        let (endpoint, _) = answering("220 mail.example ready\r\n");
+        let _trace = start(Otlp::http(endpoint));
+        steps(0, 8);
+        all_wait(8);
+    }
+
+    fn one_that_answers_slowly_gets_everything_once() {
+        let collector = collector();
+        collector.reply(Reply::success().delay(Duration::from_millis(100)));
+        let trace = start(Otlp::http(collector.endpoint()));
+        steps(0, 200);
+        all_arrive(&collector, &trace, 200);
+        assert_eq!(stagetrace::status().complaints, Vec::<String>::new());
+    }
+
+    fn one_that_breaks_off_its_answer_gets_that_batch_twice_and_loses_none() {
+        let collector = collector();
+        collector.script([Reply::close_mid_body().keep_spans()]);
+        let _trace = start(Otlp::http(collector.endpoint()));
+        steps(0, 20);
+        wait_until(|| sink("otlp").exported == 20);
+        let mut arrived = numbers(&collector);
+        arrived.sort_unstable();
+        let twice = arrived.len() - 20;
+        arrived.dedup();
+        assert_eq!(arrived, (0..20).collect::<Vec<_>>());
+        assert!(twice <= 8, "{twice}");
     }
 
     fn spans_that_are_refused_for_good_do_not_wait() {
