@@ -2,11 +2,12 @@
 
 use crate::everything::everything;
 use crate::peer::{Peer, exchange};
-use crate::support::{LONG, flush, scenarios, sink, wait_until, written, written_lines};
+use crate::support::{LONG, flush, scenarios, sink, steps, wait_until, written, written_lines};
 use crate::{patient, start};
 use stagetrace::{Compression, Otlp, init};
 use stagetrace_wire::otlp::json::{ReadOptions, read_lines};
 use stagetrace_wire::span::Span;
+use std::time::Duration;
 
 /// A running Collector that takes OTLP and writes it to a file.
 struct Collector {
@@ -19,7 +20,7 @@ impl Collector {
         let peer = Peer::start("opentelemetry-collector/otelcol", test, |dir, [grpc, http]| {
             format!(
                 "receivers: {{otlp: {{protocols: {{grpc: {{endpoint: '{grpc}'}}, http: {{endpoint: '{http}'}}}}}}}}
-exporters: {{file: {{path: '{}', flush_interval: 50ms}}}}
+exporters: {{file: {{path: '{}', flush_interval: 50ms, append: true}}}}
 service:
   telemetry: {{metrics: {{level: none}}}}
   pipelines: {{traces: {{receivers: [otlp], exporters: [file]}}}}
@@ -105,6 +106,24 @@ scenarios! {
 
     fn an_opentelemetry_collector_gets_everything_as_json_over_http_with_gzip() {
         delivers("http json gzip", http_json, Compression::Gzip);
+    }
+
+    fn an_opentelemetry_collector_that_is_killed_gets_the_rest_when_it_is_back() {
+        let Some(mut collector) = Collector::start("killed") else { return };
+        let config = patient().outbox_max_bytes(1 << 20);
+        let otlp = grpc(&collector).timeout(Duration::from_millis(500));
+        let trace = init(config.otlp(otlp)).unwrap();
+        steps(0, 8);
+        flush(LONG).unwrap();
+        // What it has taken and not written is its own to lose.
+        collector.assert_has(&written(&trace));
+        collector.peer.kill();
+        everything();
+        wait_until(|| sink("otlp").outbox == 12);
+        collector.peer.start_again();
+        wait_until(|| sink("otlp").outbox == 0);
+        collector.assert_has(&written(&trace));
+        assert_eq!((sink("otlp").exported, sink("otlp").failed), (20, 0));
     }
 
     fn an_opentelemetry_collector_reads_each_line_of_the_file() {

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 /// A running program with a directory of its own, that listens at `N` addresses. It is killed when this
 /// is dropped.
 pub(crate) struct Peer<const N: usize> {
+    program: PathBuf,
     process: Child,
     /// Empty at first, but for its configuration and its log.
     pub(crate) dir: PathBuf,
@@ -47,22 +48,43 @@ impl<const N: usize> Peer<N> {
         std::fs::create_dir_all(dir).unwrap();
         let addresses = free_addresses();
         std::fs::write(dir.join("config.yaml"), config(dir, addresses)).unwrap();
-        let process = Command::new(program)
-            .arg("--config")
-            .arg(dir.join("config.yaml"))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(File::create(dir.join("log")).unwrap())
-            .spawn()
-            .unwrap();
-        let mut peer = Peer { process, dir: dir.to_owned(), addresses };
+        let (program, dir) = (program.to_owned(), dir.to_owned());
+        let mut peer = Peer { process: run(&program, &dir), program, dir, addresses };
+        peer.listens().then_some(peer)
+    }
+
+    /// Whether it listens, after a while, and has not ended instead.
+    fn listens(&mut self) -> bool {
         let mut ended = false;
         wait_until(|| {
-            ended = peer.process.try_wait().unwrap().is_some();
-            ended || addresses.iter().all(|address| TcpStream::connect(address).is_ok())
+            ended = self.process.try_wait().unwrap().is_some();
+            ended || self.addresses.iter().all(|address| TcpStream::connect(address).is_ok())
         });
-        (!ended).then_some(peer)
+        !ended
     }
+
+    /// Kills it.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Starts it again after that.
+    pub(crate) fn start_again(&mut self) {
+        self.process = run(&self.program, &self.dir);
+        assert!(self.listens());
+    }
+}
+
+fn run(program: &Path, dir: &Path) -> Child {
+    Command::new(program)
+        .arg("--config")
+        .arg(dir.join("config.yaml"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(File::create(dir.join("log")).unwrap())
+        .spawn()
+        .unwrap()
 }
 
 impl<const N: usize> Drop for Peer<N> {
