@@ -3,7 +3,7 @@
 
 use super::beside::{before, beside};
 use super::body::Body;
-use super::outbox::{Gone, Oldest, Outbox};
+use super::outbox::{Gone, Oldest, Outbox, Place};
 use super::retry::{Backoff, Throttle, Transport, Verdict};
 use crate::clock::unix_ns;
 use crate::complain;
@@ -172,7 +172,7 @@ impl Kept {
         lose(queue, self.outbox.expire(unix_ns()), Cause::Expired);
         let (oldest, damaged) = self.outbox.oldest();
         lose(queue, damaged, Cause::Refused);
-        let Some(Oldest { body, spans }) = oldest else { return true };
+        let Some(Oldest { place, body, spans }) = oldest else { return true };
         let head = line.head;
         let listen = Listen { every_batch: self.goes_first(), asked: Asked::Last };
         let sent = {
@@ -187,7 +187,7 @@ impl Kept {
         match sent {
             Ok(losses) => {
                 self.is_back();
-                self.arrived(spans, &losses, queue);
+                self.arrived(&place, spans, &losses, queue);
                 true
             }
             Err(Unsent(least, why)) => {
@@ -198,9 +198,15 @@ impl Kept {
         }
     }
 
-    /// The oldest batch has gone, but for the losses.
-    fn arrived<B: Body>(&mut self, spans: u64, losses: &[(u64, Failure)], queue: &Queue<B>) {
-        let Gone { counted, inherited } = self.outbox.pop_front();
+    /// The batch that stands there has gone, but for the losses.
+    fn arrived<B: Body>(
+        &mut self,
+        place: &Place,
+        spans: u64,
+        losses: &[(u64, Failure)],
+        queue: &Queue<B>,
+    ) {
+        let Gone { counted, inherited } = self.outbox.has_gone(place);
         queue.settled(counted, losses);
         if inherited > 0
             && let Some((_, failure)) = losses.first()

@@ -42,8 +42,16 @@ pub(super) struct Outbox {
 /// The oldest batch.
 #[derive(Debug)]
 pub(super) struct Oldest {
+    pub(super) place: Place,
     pub(super) body: Vec<u8>,
     pub(super) spans: u64,
+}
+
+/// Where a batch stands: in which file, and from which byte on. No other one ever stands there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    path: PathBuf,
+    at: u64,
 }
 
 /// Spans that left the outbox: how many count as of this process, and how many do not.
@@ -174,7 +182,10 @@ impl Outbox {
         while let Some(segment) = self.segments.front_mut() {
             let spans = segment.front().map_or(0, |entry| u64::from(entry.spans));
             match segment.read_front() {
-                Ok(body) => return (Some(Oldest { body, spans }), gone),
+                Ok(body) => {
+                    let oldest = self.place().map(|place| Oldest { place, body, spans });
+                    return (oldest, gone);
+                }
                 Err(error) => {
                     let path = segment.path().display();
                     complain::warn(
@@ -190,8 +201,19 @@ impl Outbox {
         (None, gone)
     }
 
-    /// The oldest batch has gone.
-    pub(super) fn pop_front(&mut self) -> Gone {
+    /// Where the oldest batch stands.
+    fn place(&self) -> Option<Place> {
+        let segment = self.segments.front()?;
+        Some(Place { path: segment.path().to_owned(), at: segment.front()?.at() })
+    }
+
+    /// The batch that stands there has been sent. Meanwhile it may have had to make room.
+    pub(super) fn has_gone(&mut self, place: &Place) -> Gone {
+        if self.place().as_ref() == Some(place) { self.pop_front() } else { Gone::default() }
+    }
+
+    /// Takes out the oldest batch.
+    fn pop_front(&mut self) -> Gone {
         let mut gone = Gone::default();
         if let Some(segment) = self.segments.front_mut()
             && let Some(entry) = segment.pop_front()

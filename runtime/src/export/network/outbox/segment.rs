@@ -67,6 +67,13 @@ pub(super) struct Entry {
     pub(super) since: u64,
 }
 
+impl Entry {
+    /// Where in the file it begins.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+}
+
 impl Segment {
     /// Makes a file. Until it is locked and labelled it has another name.
     pub(super) fn create(path: PathBuf, label: &Label) -> io::Result<Segment> {
