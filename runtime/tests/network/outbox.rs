@@ -236,6 +236,11 @@ scenarios! {
         let failing = sink("otlp").failing.unwrap();
         assert!(failing.contains("; nor can it wait in "), "{failing}");
         assert_eq!(sink("otlp").failed_by, [("unavailable", 8)]);
+        // Without it, they go as they would without an outbox.
+        collector.accept_connections().unwrap();
+        steps(8, 8);
+        wait_until(|| sink("otlp").exported == 8);
+        assert_eq!(sink("otlp").failing, None);
     }
 
     fn the_next_process_of_the_run_sends_what_a_killed_one_left() {

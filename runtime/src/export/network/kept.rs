@@ -18,6 +18,8 @@ pub(super) struct Kept {
     outbox: Outbox,
     endpoint: Endpoint,
     away: Option<Away>,
+    /// Whether the last batch that was put there could be written.
+    takes: bool,
     /// Spans that arrived from there, and how many of them were spoken of.
     arrived: u64,
     said: u64,
@@ -44,7 +46,7 @@ struct Unsent(Option<Duration>, String);
 
 impl Kept {
     pub(super) fn new(outbox: Outbox, endpoint: Endpoint) -> Kept {
-        Kept { outbox, endpoint, away: None, arrived: 0, said: 0 }
+        Kept { outbox, endpoint, away: None, takes: true, arrived: 0, said: 0 }
     }
 
     /// Takes over what dead processes left.
@@ -63,31 +65,29 @@ impl Kept {
     }
 
     /// Puts a batch aside: that of the task at hand, or one that the queue gave besides.
+    ///
+    /// # Errors
+    /// If it cannot be written: where, and why.
     pub(super) fn take<B: Body>(
         &mut self,
         batch: &mut B,
         head: &B::Head,
         queue: &Queue<B>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), String> {
         let spans = batch.spans() as u64;
-        match self.outbox.append(batch.encoded(head), spans, unix_ns()) {
-            Ok(gone) => {
-                self.outbox.newest_counts(queue.stored(spans));
-                lose(queue, gone, Cause::OutboxFull);
-                Ok(())
-            }
-            Err(error) => {
-                let dir = self.outbox.dir().display();
-                let problem = format!("nor can it wait in {dir}: {error}");
-                Err(Failure { cause: Cause::Unavailable, problem })
-            }
-        }
+        let appended = self.outbox.append(batch.encoded(head), spans, unix_ns());
+        self.takes = appended.is_ok();
+        let gone = appended.map_err(|error| format!("{}: {error}", self.outbox.dir().display()))?;
+        self.outbox.newest_counts(queue.stored(spans));
+        lose(queue, gone, Cause::OutboxFull);
+        Ok(())
     }
 
     /// The same for one that the queue gave besides, which is lost if that fails.
     pub(super) fn take_besides<B: Body>(&mut self, mut batch: B, head: &B::Head, queue: &Queue<B>) {
-        if let Err(failure) = self.take(&mut batch, head, queue) {
-            queue.not_stored(&failure);
+        if let Err(problem) = self.take(&mut batch, head, queue) {
+            let problem = format!("it cannot wait in {problem}");
+            queue.not_stored(&Failure { cause: Cause::Unavailable, problem });
         }
     }
 
@@ -116,7 +116,7 @@ impl Kept {
     ) {
         let head = line.head;
         if let Some(until) = self.away.as_ref().map(|away| away.until) {
-            let listen = Listen { every_batch: true, asked: Asked::Any };
+            let listen = Listen { every_batch: self.takes, asked: Asked::Any };
             let keep = |batch| self.take_besides(batch, head, queue);
             if beside(pin!(sleep_until(until)), queue, listen, keep).await.is_none() {
                 return;
@@ -174,7 +174,8 @@ impl Kept {
         lose(queue, damaged, Cause::Refused);
         let Some(Oldest { place, body, spans }) = oldest else { return true };
         let head = line.head;
-        let listen = Listen { every_batch: self.goes_first(), asked: Asked::Last };
+        let every_batch = self.takes && self.goes_first();
+        let listen = Listen { every_batch, asked: Asked::Last };
         let sent = {
             let keep = |batch| self.take_besides(batch, head, queue);
             let sending = deliver::<B>(line.transport, body, spans, until);

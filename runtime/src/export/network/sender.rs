@@ -126,9 +126,9 @@ impl<T: Transport, B: Body> Sending<T, B> {
             let kept = self.kept.as_mut().map(|kept| kept.take(&mut part, &self.head, queue));
             match kept {
                 Some(Ok(())) => {}
-                Some(Err(Failure { problem, .. })) => {
-                    let problem = format!("{}; {problem}", failure.problem);
-                    self.losses.push((spans, Failure { cause: failure.cause, problem }));
+                Some(Err(problem)) => {
+                    let problem = format!("{}; nor can it wait in {problem}", failure.problem);
+                    self.losses.push((spans, Failure { problem, ..failure }));
                 }
                 None => self.losses.push((spans, failure)),
             }
@@ -216,8 +216,11 @@ impl<T: Transport, B: Body> Outlet<B> for Sender<T, B> {
             return Err(Failure::refused("it is shut down".to_owned()));
         };
         sending.losses.clear();
-        if let Some(kept) = sending.kept.as_mut().filter(|kept| kept.goes_first()) {
-            return kept.take(batch, &sending.head, queue);
+        // What cannot be written goes the straight way, as if there were no outbox.
+        if let Some(kept) = sending.kept.as_mut().filter(|kept| kept.goes_first())
+            && kept.take(batch, &sending.head, queue).is_ok()
+        {
+            return Ok(());
         }
         let within = sending.timeout.map_or(within, |timeout| timeout.min(within));
         runtime.block_on(sending.export(batch, Time::from_now(within), queue));
