@@ -243,6 +243,35 @@ scenarios! {
         assert_eq!(sink("otlp").failing, None);
     }
 
+    fn a_flush_of_much_may_take_longer_than_one_export() {
+        let collector = away();
+        let _trace = start(Otlp::http(collector.endpoint()));
+        steps(0, 160);
+        all_wait(160);
+        // Twenty batches.
+        collector.reply(Reply::success().delay(Duration::from_millis(100)));
+        collector.accept_connections().unwrap();
+        let recorder = std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_secs(1));
+            steps(160, 16);
+        });
+        flush(LONG).unwrap();
+        recorder.join().unwrap();
+        flush(LONG).unwrap();
+        assert_eq!((sink("otlp").exported, sink("otlp").failed), (176, 0));
+    }
+
+    fn a_shutdown_sends_as_much_as_it_has_time_for() {
+        let collector = away();
+        let trace = start(Otlp::http(collector.endpoint()));
+        steps(0, 160);
+        all_wait(160);
+        collector.reply(Reply::success().delay(Duration::from_millis(100)));
+        collector.accept_connections().unwrap();
+        support::in_time(LONG, || trace.shutdown(LONG)).unwrap();
+        assert_eq!(numbers(&collector).len(), 160);
+    }
+
     fn the_next_process_of_the_run_sends_what_a_killed_one_left() {
         if let Some((_, endpoint)) = part() {
             let _trace = start_in_run("killed", endpoint);

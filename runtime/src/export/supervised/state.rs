@@ -82,6 +82,7 @@ pub(super) struct State<B> {
 #[derive(Debug)]
 struct Call {
     name: &'static str,
+    /// Since when nothing was heard of it.
     since: Instant,
     spans: u64,
     /// Spans that came before these.

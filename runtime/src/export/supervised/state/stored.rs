@@ -159,8 +159,16 @@ impl<B: Batch> State<B> {
         self.lose(*cause, spans, problem);
     }
 
-    /// So many of the spans on disk are there no more: they are out, but for the losses.
-    pub(in super::super) fn settled(&mut self, spans: u64, losses: &[(u64, Failure)]) {
+    /// So many of the spans on disk are there no more: they are out, but for the losses. A flush that gets on does not hang.
+    pub(in super::super) fn settled(
+        &mut self,
+        spans: u64,
+        losses: &[(u64, Failure)],
+        now: Instant,
+    ) {
+        if let Some(call) = self.call.as_mut().filter(|call| call.answers) {
+            call.since = now;
+        }
         let mut left = spans.min(self.stored.spans);
         self.stored.spans -= left;
         for (spans, Failure { cause, problem }) in losses {
