@@ -281,9 +281,11 @@ scenarios! {
         }
         let collector = away();
         assert!(!process("killed", &collector.endpoint()));
-        collector.accept_connections().unwrap();
         let trace = start_in_run("killed", collector.endpoint());
+        wait_until(|| sink("otlp").failing.is_some());
+        collector.accept_connections().unwrap();
         wait_until(|| collector.spans().len() == 20);
+        wait_until(|| sink("otlp").failing.is_none());
         assert_eq!((sink("otlp").exported, sink("otlp").handed), (0, 0), "none is of this process");
         step(20);
         flush(LONG).unwrap();

@@ -157,3 +157,17 @@ fn an_exporter_whose_spans_leave_the_disk_does_not_hang() {
     state.watch(now + 2 * TIMEOUT);
     assert!(!state.is_flushing(), "without any progress it does");
 }
+
+#[test]
+fn what_others_left_makes_it_well_again_and_what_is_refused_does_not() {
+    let (mut state, now) = (state(None, 3), Instant::now());
+    state.troubled("away");
+    state.settled(0, &[], now);
+    assert_eq!(check(&state, 0).failing, None, "a server that takes it is there");
+    put(&mut state, 3, now);
+    assert!(state.next(now).is_ok());
+    state.stored(3);
+    done(&mut state);
+    state.settled(3, &[(1, failure(Cause::Rejected))], now);
+    assert_eq!(check(&state, 3).failing.as_deref(), Some("away"));
+}

@@ -180,7 +180,7 @@ impl<B: Batch> State<B> {
             }
         }
         self.exported += left;
-        if left > 0 && self.stored.spans == 0 {
+        if losses.is_empty() && self.stored.spans == 0 {
             (self.failing, self.failing_since) = (None, None);
         }
     }
