@@ -189,7 +189,7 @@ impl<B: Batch> State<B> {
             self.waiting.push_back(Waiting { batch, since, first, closed });
         }
         let is_late = now.duration_since(since) >= self.batching.schedule_delay;
-        !was_known || is_late || self.is_batch() || self.asked.is_some()
+        !was_known || is_late || self.is_batch() || self.is_crowded() || self.asked.is_some()
     }
 
     /// Asks for everything to leave that was put in before; with `last`, to shut down then.
@@ -347,6 +347,12 @@ impl<B: Batch> State<B> {
     /// Whether a batch waits that nothing more comes to.
     fn is_batch(&self) -> bool {
         self.waiting.front().is_some_and(|first| first.is_whole(&self.batching))
+    }
+
+    /// Whether half of the queue is taken.
+    fn is_crowded(&self) -> bool {
+        let most = self.batching.max_queue_size.unwrap_or(usize::MAX);
+        self.spans > most / 2 || self.bytes > QUEUE_BYTES / 2
     }
 
     /// Takes the first batch out.

@@ -138,6 +138,18 @@ fn what_is_on_its_way_when_the_exporter_ends_is_lost() {
 }
 
 #[test]
+fn a_busy_exporter_is_woken_as_soon_as_there_is_little_room() {
+    let (mut state, now) = (state(Some(8), 8), Instant::now());
+    put(&mut state, 2, now);
+    assert!(state.next(now + DELAY).is_ok());
+    let later = now + DELAY;
+    put(&mut state, 4, later);
+    assert_eq!(state.news(later, CROWDED, Waker::noop()), Err(None));
+    assert!(put(&mut state, 1, later), "more than half of the queue is taken");
+    assert!(state.news(later, CROWDED, Waker::noop()).is_ok());
+}
+
+#[test]
 fn an_exporter_whose_spans_leave_the_disk_does_not_hang() {
     let (mut state, mut now) = (state(None, 2), Instant::now());
     put(&mut state, 2, now);
