@@ -178,10 +178,8 @@ impl Segment {
     /// The oldest batch has gone. If that cannot be noted, whoever takes the file over sends it once more.
     pub(super) fn pop_front(&mut self) -> Option<Entry> {
         let entry = self.entries.pop_front()?;
-        // Without entries the file goes as a whole.
-        if !self.entries.is_empty() {
-            let _ = self.note_gone(entry.at);
-        }
+        // That of the last one, too: perhaps the file cannot be removed.
+        let _ = self.note_gone(entry.at);
         Some(entry)
     }
 

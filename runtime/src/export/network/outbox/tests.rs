@@ -28,8 +28,7 @@ impl Runs {
         let limits = OutboxLimits { max_bytes, max_age: Duration::from_nanos(hours * HOUR) };
         let (version, endpoint) = (Label::VERSION, "http://collector:4318/".to_owned());
         let label = Label { version, encoding: Encoding::Protobuf, endpoint };
-        let (stem, segments) = (stem.to_owned(), VecDeque::new());
-        Outbox { dir, stem, label, limits, segments, made: 0 }
+        Outbox::empty(dir, stem, label, limits, Whose::OfRun)
     }
 
     fn files(&self, run: &str) -> Vec<String> {
@@ -148,6 +147,53 @@ fn of_other_runs_only_what_was_to_go_to_the_same_endpoint_is_taken_over() {
     assert_eq!(take_all(&mut next), ["here"]);
     let left = ["same", "elsewhere", "json"].map(|run| runs.files(run).len());
     assert_eq!(left, [0, 1, 1], "the others stay");
+}
+
+#[test]
+fn what_is_left_in_many_files_is_all_taken_over_a_part_at_a_time() {
+    let runs = Runs::new();
+    for number in 0..150 {
+        put(&mut runs.outbox("run", &format!("dead-{number}"), 1 << 20, 1), "body", number);
+    }
+    let mut next = runs.outbox("run", "next", 1 << 20, 1);
+    next.adopt();
+    assert_eq!(next.segments.len(), 64, "each stays open");
+    put(&mut next, "ours", 0);
+    let bodies = take_all(&mut next);
+    assert_eq!(bodies.iter().filter(|body| *body == "body").count(), 150);
+    assert_eq!(bodies.len(), 151);
+    assert_eq!(runs.files("run"), [""; 0]);
+}
+
+#[test]
+fn what_is_left_is_taken_over_whole_when_the_first_part_has_expired() {
+    let runs = Runs::new();
+    for number in 0..100 {
+        put(&mut runs.outbox("run", &format!("dead-{number}"), 1 << 20, 1), "body", HOUR);
+    }
+    let mut next = runs.outbox("run", "next", 1 << 20, 1);
+    next.adopt();
+    let mut gone = 0;
+    while !next.is_empty() {
+        gone += next.expire(3 * HOUR).inherited;
+    }
+    assert_eq!((gone, runs.files("run")), (200, Vec::new()));
+}
+
+#[test]
+fn what_has_gone_is_not_sent_again_if_its_file_cannot_be_removed() {
+    let runs = Runs::new();
+    let mut dead = runs.outbox("run", "dead", 1 << 20, 1);
+    put(&mut dead, "one", 0);
+    // As in a directory that may not be changed, which root may.
+    let (path, elsewhere) = (runs.path("run"), runs.0.join("elsewhere"));
+    fs::rename(&path, &elsewhere).unwrap();
+    assert_eq!(take_all(&mut dead), ["one"]);
+    fs::rename(&elsewhere, &path).unwrap();
+    let mut next = runs.outbox("run", "next", 1 << 20, 1);
+    next.adopt();
+    assert!(next.is_empty());
+    assert_eq!(runs.files("run"), [""; 0]);
 }
 
 #[test]
