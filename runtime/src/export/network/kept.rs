@@ -20,6 +20,8 @@ pub(super) struct Kept {
     away: Option<Away>,
     /// Whether the last batch that was put there could be written.
     takes: bool,
+    /// The oldest batch, if it was cut and some of it is done with.
+    rest: Option<Rest>,
     /// Spans that arrived from there, and how many of them were spoken of.
     arrived: u64,
     said: u64,
@@ -41,12 +43,22 @@ pub(super) struct Line<'l, T, H> {
     pub(super) timeout: Duration,
 }
 
+/// What is still to be sent of a batch: all of it, or the parts into which it was cut.
+struct Rest {
+    place: Place,
+    /// Spans that it had.
+    spans: u64,
+    /// Bodies, the next one last, and how many spans each has.
+    parts: Vec<(Vec<u8>, u64)>,
+    losses: Vec<(u64, Failure)>,
+}
+
 /// A batch that waits on: after this time if the server says so, and for this reason.
 struct Unsent(Option<Duration>, String);
 
 impl Kept {
     pub(super) fn new(outbox: Outbox, endpoint: Endpoint) -> Kept {
-        Kept { outbox, endpoint, away: None, takes: true, arrived: 0, said: 0 }
+        Kept { outbox, endpoint, away: None, takes: true, rest: None, arrived: 0, said: 0 }
     }
 
     /// Takes over what dead processes left.
@@ -170,15 +182,14 @@ impl Kept {
         queue: &Queue<B>,
     ) -> bool {
         lose(queue, self.outbox.expire(unix_ns()), Cause::Expired);
-        let (oldest, damaged) = self.outbox.oldest();
-        lose(queue, damaged, Cause::Refused);
-        let Some(Oldest { place, body, spans }) = oldest else { return true };
+        let begun = self.rest.take().filter(|rest| self.outbox.is_oldest(&rest.place));
+        let Some(mut rest) = begun.or_else(|| self.oldest(queue)) else { return true };
         let head = line.head;
         let every_batch = self.takes && self.goes_first();
         let listen = Listen { every_batch, asked: Asked::Last };
         let sent = {
             let keep = |batch| self.take_besides(batch, head, queue);
-            let sending = deliver::<B>(line.transport, body, spans, until);
+            let sending = deliver::<B>(line.transport, &mut rest, until);
             beside(pin!(sending), queue, listen, keep).await
         };
         let sent = sent.unwrap_or_else(|| {
@@ -186,12 +197,13 @@ impl Kept {
             Err(Unsent(None, "no answer before the shutdown".to_owned()))
         });
         match sent {
-            Ok(losses) => {
+            Ok(()) => {
                 self.is_back();
-                self.arrived(&place, spans, &losses, queue);
+                self.arrived(rest, queue);
                 true
             }
             Err(Unsent(least, why)) => {
+                self.rest = Some(rest).filter(Rest::is_begun);
                 line.throttle.set(least);
                 self.is_away(&why, line.throttle, queue);
                 false
@@ -199,16 +211,18 @@ impl Kept {
         }
     }
 
-    /// The batch that stands there has gone, but for the losses.
-    fn arrived<B: Body>(
-        &mut self,
-        place: &Place,
-        spans: u64,
-        losses: &[(u64, Failure)],
-        queue: &Queue<B>,
-    ) {
-        let Gone { counted, inherited } = self.outbox.has_gone(place);
-        queue.settled(counted, losses);
+    /// The oldest batch, whole. What cannot be read is lost.
+    fn oldest<B: Body>(&mut self, queue: &Queue<B>) -> Option<Rest> {
+        let (oldest, damaged) = self.outbox.oldest();
+        lose(queue, damaged, Cause::Refused);
+        let Oldest { place, body, spans } = oldest?;
+        Some(Rest { place, spans, parts: vec![(body, spans)], losses: Vec::new() })
+    }
+
+    /// A batch has gone, but for the losses.
+    fn arrived<B: Body>(&mut self, Rest { place, spans, losses, .. }: Rest, queue: &Queue<B>) {
+        let Gone { counted, inherited } = self.outbox.has_gone(&place);
+        queue.settled(counted, &losses);
         if inherited > 0
             && let Some((_, failure)) = losses.first()
         {
@@ -224,40 +238,45 @@ impl Kept {
     }
 }
 
-/// Sends a body, halved where it is too large. Gives what was lost of it.
+impl Rest {
+    /// Whether some of it is done with.
+    fn is_begun(&self) -> bool {
+        self.parts.iter().map(|(_, spans)| spans).sum::<u64>() < self.spans
+    }
+}
+
+/// Sends the rest of a batch, halved where it is too large.
 async fn deliver<B: Body>(
     transport: &mut impl Transport,
-    body: Vec<u8>,
-    spans: u64,
+    Rest { parts, losses, .. }: &mut Rest,
     until: Instant,
-) -> Result<Vec<(u64, Failure)>, Unsent> {
-    let mut losses = Vec::new();
-    let mut parts = vec![(body, spans)];
-    while let Some((body, spans)) = parts.pop() {
-        let prepared = match transport.prepare(&body) {
-            Ok(prepared) => prepared,
-            Err(failure) => {
-                losses.push((spans, failure));
-                continue;
-            }
-        };
-        match timeout_at(until, transport.attempt(prepared)).await {
-            Ok(Verdict::Arrived(answer)) => losses.extend(answer.loss(spans)),
-            Ok(Verdict::Again(least, problem)) => return Err(Unsent(least, problem)),
-            Ok(Verdict::Refused(problem)) => {
-                losses.push((spans, Failure { cause: Cause::Rejected, problem }));
-            }
-            Ok(Verdict::TooLarge(problem)) => match B::halves(&body) {
-                Some(halves) => parts.extend(halves),
-                None => losses.push((spans, Failure { cause: Cause::TooLarge, problem })),
+) -> Result<(), Unsent> {
+    while let Some((body, spans)) = parts.last() {
+        let (spans, mut halves) = (*spans, None);
+        match transport.prepare(body) {
+            Err(failure) => losses.push((spans, failure)),
+            Ok(prepared) => match timeout_at(until, transport.attempt(prepared)).await {
+                Ok(Verdict::Arrived(answer)) => losses.extend(answer.loss(spans)),
+                Ok(Verdict::Again(least, problem)) => return Err(Unsent(least, problem)),
+                Ok(Verdict::Refused(problem)) => {
+                    losses.push((spans, Failure { cause: Cause::Rejected, problem }));
+                }
+                Ok(Verdict::TooLarge(problem)) => {
+                    halves = B::halves(body);
+                    if halves.is_none() {
+                        losses.push((spans, Failure { cause: Cause::TooLarge, problem }));
+                    }
+                }
+                Err(_) => {
+                    transport.reconnect();
+                    return Err(Unsent(None, "no answer in time".to_owned()));
+                }
             },
-            Err(_) => {
-                transport.reconnect();
-                return Err(Unsent(None, "no answer in time".to_owned()));
-            }
         }
+        parts.pop();
+        parts.extend(halves.into_iter().flatten());
     }
-    Ok(losses)
+    Ok(())
 }
 
 /// Counts what left the outbox otherwise than by being sent.

@@ -218,7 +218,12 @@ impl Outbox {
 
     /// The batch that stands there has been sent. Meanwhile it may have had to make room.
     pub(super) fn has_gone(&mut self, place: &Place) -> Gone {
-        if self.place().as_ref() == Some(place) { self.pop_front() } else { Gone::default() }
+        if self.is_oldest(place) { self.pop_front() } else { Gone::default() }
+    }
+
+    /// Whether the oldest batch stands there.
+    pub(super) fn is_oldest(&self, place: &Place) -> bool {
+        self.place().as_ref() == Some(place)
     }
 
     /// Takes out the oldest batch.

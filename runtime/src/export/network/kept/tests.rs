@@ -214,3 +214,30 @@ async fn one_that_goes_for_lack_of_room_while_it_is_sent_takes_no_other_with_it(
     assert_eq!((status.exported, status.failed), (3 * SPANS as u64, 2 * SPANS as u64));
     assert_eq!((status.outbox, status.queued), (0, 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn parts_that_have_arrived_are_not_sent_again_with_those_that_have_not() {
+    let (mut kept, _dir) = kept("parts");
+    let queue = Queue::new("test", Batching::default());
+    let mut throttle = Throttle::default();
+    queue.put_batch(Numbers((0..8).collect()));
+    kept.is_away("it began so", &throttle, &queue);
+    let again = || Verdict::Again(None, "busy".to_owned());
+    let refused = Verdict::Refused("no".to_owned());
+    let first = vec![again(), Verdict::Arrived(Answer::default()), again(), refused];
+    // Eight halves of a batch take longer than an attempt may.
+    let takes = Duration::from_secs(3);
+    let mut server = Slow { takes, most: 2, first, arrived: Vec::new() };
+    while queue.status().queued > 0 || kept.has_work() {
+        let (transport, timeout) = (&mut server, Duration::from_secs(10));
+        let mut line = Line { transport, throttle: &mut throttle, head: &(), timeout };
+        tokio::time::timeout(Duration::from_secs(600), kept.work(&mut line, &queue)).await.unwrap();
+        assert!(server.arrived.len() < 8, "{:?}", server.arrived);
+    }
+    let mut arrived = server.arrived;
+    arrived.sort_unstable();
+    // One pair was refused, and one arrived where it is not noted.
+    assert_eq!(arrived.len(), 4, "{arrived:?}");
+    let status = queue.status();
+    assert_eq!((status.exported, status.failed, status.outbox), (6, 2, 0));
+}
