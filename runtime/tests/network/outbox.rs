@@ -341,6 +341,34 @@ scenarios! {
         assert_eq!(numbers(&other), (0..20).collect::<Vec<_>>());
     }
 
+    #[cfg(unix)]
+    fn a_limit_of_files_costs_spans_and_no_process() {
+        // Smaller than what each file begins with.
+        limit_files(32);
+        let collector = away();
+        let config = with_outbox().jsonl(false).mapping(stagetrace::Mapping::Memory);
+        let _trace = init(config.otlp(Otlp::http(collector.endpoint()))).unwrap();
+        steps(0, 8);
+        wait_until(|| sink("otlp").failed == 8);
+        assert_eq!(sink("otlp").failed_by, [("unavailable", 8)]);
+    }
+
+    #[cfg(unix)]
+    fn what_lies_beyond_a_limit_of_files_is_sent_all_the_same() {
+        if let Some((_, endpoint)) = part() {
+            let _trace = start_in_run("limited", endpoint);
+            steps(0, 200);
+            all_wait(200);
+            std::process::abort();
+        }
+        let collector = away();
+        assert!(!process("killed", &collector.endpoint()));
+        limit_files(512);
+        collector.accept_connections().unwrap();
+        let _trace = start_in_run("limited", collector.endpoint());
+        wait_until(|| collector.spans().len() == 200);
+    }
+
     fn what_a_living_process_keeps_is_left_to_it() {
         if let Some((_, endpoint)) = part() {
             let _trace = start_in_run("living", endpoint);
@@ -357,6 +385,14 @@ scenarios! {
         collector.accept_connections().unwrap();
         all_arrive(&collector, &trace, 20);
     }
+}
+
+/// No file may become longer than this from now on.
+#[cfg(unix)]
+fn limit_files(bytes: u64) {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
+    setrlimit(Resource::Fsize, limit).unwrap();
 }
 
 /// A collector that cannot be reached yet.

@@ -82,6 +82,7 @@ impl Segment {
         let mut line = serde_json::to_vec(label)?;
         line.push(b'\n');
         let made = lock(&file)
+            .and_then(|()| may_reach(line.len() as u64))
             .and_then(|()| file.write_all(&line))
             .and_then(|()| fs::rename(&unfinished, &path));
         if made.is_err() {
@@ -137,9 +138,7 @@ impl Segment {
     pub(super) fn append(&mut self, body: &[u8], spans: u32, since: u64) -> io::Result<()> {
         let bytes = u32::try_from(body.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
         let len = (HEAD + body.len()) as u64;
-        if self.end + len > files::longest() {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
+        may_reach(self.end + len)?;
         let mut written = Vec::with_capacity(HEAD + body.len());
         written.extend(bytes.to_le_bytes());
         written.extend(spans.to_le_bytes());
@@ -185,6 +184,7 @@ impl Segment {
 
     fn note_gone(&mut self, at: u64) -> io::Result<()> {
         self.settle()?;
+        may_reach(at + HEAD as u64)?;
         let (mut file, _) = self.file.get()?;
         file.seek(SeekFrom::Start(at + GONE as u64))?;
         file.write_all(&1_u32.to_le_bytes())
@@ -217,6 +217,11 @@ fn lock(file: &File) -> io::Result<()> {
         Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
         Err(TryLockError::WouldBlock) => Err(io::ErrorKind::AddrInUse.into()),
     }
+}
+
+/// Whether this process may write a file up to there, also one that is longer already. To try would end it.
+fn may_reach(len: u64) -> io::Result<()> {
+    if len <= files::longest() { Ok(()) } else { Err(io::ErrorKind::FileTooLarge.into()) }
 }
 
 /// What a file holds: its label, the batches that have not gone, and where the last whole one ends.
