@@ -243,7 +243,8 @@ fn read(file: &File) -> io::Result<(Label, VecDeque<Entry>, u64)> {
         let [bytes, spans] = [0, 4].map(|at| number(&head, at));
         let since = u64::from(number(&head, 8)) | u64::from(number(&head, 12)) << 32;
         let next = end + HEAD as u64 + u64::from(bytes);
-        if next > len {
+        // No batch is empty: where zeros stand, the machine went down before what was written was on its disk.
+        if bytes == 0 || next > len {
             break;
         }
         if number(&head, GONE) == 0 {

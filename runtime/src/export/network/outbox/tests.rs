@@ -197,6 +197,18 @@ fn what_has_gone_is_not_sent_again_if_its_file_cannot_be_removed() {
 }
 
 #[test]
+fn zeros_at_the_end_of_a_file_are_no_batches() {
+    let runs = Runs::new();
+    put(&mut runs.outbox("run", "a", 1 << 20, 1), "one", 0);
+    let path = runs.path("run");
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    // As a machine leaves it that was switched off.
+    file.set_len(1 << 20).unwrap();
+    let segment = Segment::adopt(path).unwrap().unwrap();
+    assert_eq!(segment.entries().count(), 1);
+}
+
+#[test]
 fn a_batch_that_a_kill_cut_short_is_left_out() {
     let runs = Runs::new();
     let mut outbox = runs.outbox("run", "a", 1 << 20, 1);
