@@ -4,7 +4,7 @@
 use super::beside::{before, beside};
 use super::body::Body;
 use super::outbox::{Gone, Oldest, Outbox, Place};
-use super::retry::{Backoff, Throttle, Transport, Verdict};
+use super::retry::{Backoff, Throttle, Time, Transport, Verdict};
 use crate::clock::unix_ns;
 use crate::complain;
 use crate::config::Endpoint;
@@ -134,7 +134,7 @@ impl Kept {
                 return;
             }
         }
-        let until = Instant::now() + line.timeout;
+        let until = Time::from_now(line.timeout).until();
         self.attempt(line, until, queue).await;
     }
 
@@ -147,7 +147,7 @@ impl Kept {
     ) {
         let end = before(deadline);
         while self.has_work() && line.throttle.until().is_none_or(|until| until <= Instant::now()) {
-            let until = end.min(Instant::now() + line.timeout);
+            let until = end.min(Time::from_now(line.timeout).until());
             if until <= Instant::now() || !self.attempt(line, until, queue).await {
                 return;
             }

@@ -326,7 +326,7 @@ impl<B: Batch> State<B> {
     pub(super) fn watch(&mut self, now: Instant) {
         let allowed = self.batching.export_timeout;
         let Some(call) = &mut self.call else { return };
-        if self.hangs || now.duration_since(call.since) <= allowed + GRACE {
+        if self.hangs || now.duration_since(call.since) <= allowed.saturating_add(GRACE) {
             return;
         }
         let problem = format!("`{}` has not returned within {allowed:?}", call.name);

@@ -241,3 +241,17 @@ async fn parts_that_have_arrived_are_not_sent_again_with_those_that_have_not() {
     let status = queue.status();
     assert_eq!((status.exported, status.failed, status.outbox), (6, 2, 0));
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_may_take_for_ever() {
+    let (mut kept, _dir) = kept("for-ever");
+    let queue = Queue::new("test", Batching::default());
+    let mut throttle = Throttle::default();
+    kept.take(&mut Numbers(vec![1]), &(), &queue).unwrap();
+    let takes = Duration::from_secs(60);
+    let mut server = Slow { takes, most: 2, first: Vec::new(), arrived: Vec::new() };
+    let (transport, timeout) = (&mut server, Duration::MAX);
+    let mut line = Line { transport, throttle: &mut throttle, head: &(), timeout };
+    kept.work(&mut line, &queue).await;
+    assert_eq!(server.arrived, [1]);
+}
