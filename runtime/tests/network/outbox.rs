@@ -341,6 +341,25 @@ scenarios! {
         assert_eq!(numbers(&other), (0..20).collect::<Vec<_>>());
     }
 
+    fn what_a_server_refuses_of_them_is_told() {
+        let alone = |endpoint: &str| with_outbox().output_dir(of_endpoint("refused", endpoint));
+        if let Some((_, endpoint)) = part() {
+            let _trace = init(alone(&endpoint).otlp(Otlp::http(endpoint))).unwrap();
+            steps(0, 20);
+            all_wait(20);
+            std::process::abort();
+        }
+        let collector = away();
+        assert!(!process("killed", &collector.endpoint()));
+        collector.script([Reply::status(400), Reply::partial_success(3)]);
+        collector.accept_connections().unwrap();
+        let config = alone(&collector.endpoint()).otlp(Otlp::http(collector.endpoint()));
+        let recovery = stagetrace::recover(config, LONG).unwrap();
+        assert_eq!((recovery.sent, recovery.waiting), (9, 0));
+        let [problem] = &recovery.problems[..] else { panic!("{recovery:?}") };
+        assert!(problem.starts_with("11 spans are lost: "), "{problem}");
+    }
+
     #[cfg(unix)]
     fn a_limit_of_files_costs_spans_and_no_process() {
         // Smaller than what each file begins with.

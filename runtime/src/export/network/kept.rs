@@ -4,6 +4,7 @@
 use super::beside::{before, beside};
 use super::body::Body;
 use super::outbox::{Gone, Oldest, Outbox, Place};
+use super::recover::Sent;
 use super::retry::{Backoff, Throttle, Time, Transport, Verdict};
 use crate::clock::unix_ns;
 use crate::complain;
@@ -25,6 +26,8 @@ pub(super) struct Kept {
     /// Spans that arrived from there, and how many of them were spoken of.
     arrived: u64,
     said: u64,
+    /// Spans that dead processes left and that are lost, and to what first.
+    lost: Option<(u64, String)>,
 }
 
 /// The server does not answer, or has asked for time.
@@ -58,7 +61,16 @@ struct Unsent(Option<Duration>, String);
 
 impl Kept {
     pub(super) fn new(outbox: Outbox, endpoint: Endpoint) -> Kept {
-        Kept { outbox, endpoint, away: None, takes: true, rest: None, arrived: 0, said: 0 }
+        Kept {
+            outbox,
+            endpoint,
+            away: None,
+            takes: true,
+            rest: None,
+            arrived: 0,
+            said: 0,
+            lost: None,
+        }
     }
 
     /// Takes over what dead processes left.
@@ -91,7 +103,7 @@ impl Kept {
         self.takes = appended.is_ok();
         let gone = appended.map_err(|error| format!("{}: {error}", self.outbox.dir().display()))?;
         self.outbox.newest_counts(queue.stored(spans));
-        lose(queue, gone, Cause::OutboxFull);
+        self.lose(queue, gone, Cause::OutboxFull);
         Ok(())
     }
 
@@ -154,24 +166,35 @@ impl Kept {
         }
     }
 
-    /// Sends what waits, with as many attempts as there is time for. Gives how many spans arrived, how many wait on, and
-    /// why these do.
+    /// Sends what waits, with as many attempts as there is time for. Gives what became of it.
     pub(super) async fn drain<B: Body>(
         &mut self,
         line: &mut Line<'_, impl Transport, B::Head>,
         deadline: std::time::Instant,
         queue: &Queue<B>,
-    ) -> (u64, u64, Option<String>) {
+    ) -> Sent {
         let end = before(deadline);
         loop {
             self.flush(line, deadline, queue).await;
             let next = self.away.as_ref().map_or(end, |away| away.until);
             if !self.has_work() || next >= end {
-                let why = self.away.as_ref().map(|away| away.why.clone());
-                return (self.arrived, self.outbox.spans(), why);
+                return self.sent();
             }
             sleep_until(next).await;
         }
+    }
+
+    /// What has become of spans that dead processes left.
+    fn sent(&self) -> Sent {
+        let (waiting, mut problems) = (self.outbox.spans(), Vec::new());
+        if let Some((spans, first)) = &self.lost {
+            problems.push(format!("{spans} spans are lost: {first}"));
+        }
+        if let Some(Away { why, .. }) = self.away.as_ref().filter(|_| waiting > 0) {
+            let more = if self.outbox.is_more_left() { ", and those of further files" } else { "" };
+            problems.push(format!("{waiting} spans wait on{more}: {why}"));
+        }
+        Sent { arrived: self.arrived, waiting, problems }
     }
 
     /// Makes an attempt for the oldest batch. Whether the server is there.
@@ -181,7 +204,8 @@ impl Kept {
         until: Instant,
         queue: &Queue<B>,
     ) -> bool {
-        lose(queue, self.outbox.expire(unix_ns()), Cause::Expired);
+        let expired = self.outbox.expire(unix_ns());
+        self.lose(queue, expired, Cause::Expired);
         let begun = self.rest.take().filter(|rest| self.outbox.is_oldest(&rest.place));
         let Some(mut rest) = begun.or_else(|| self.oldest(queue)) else { return true };
         let head = line.head;
@@ -214,7 +238,7 @@ impl Kept {
     /// The oldest batch, whole. What cannot be read is lost.
     fn oldest<B: Body>(&mut self, queue: &Queue<B>) -> Option<Rest> {
         let (oldest, damaged) = self.outbox.oldest();
-        lose(queue, damaged, Cause::Refused);
+        self.lose(queue, damaged, Cause::Refused);
         let Oldest { place, body, spans } = oldest?;
         Some(Rest { place, spans, parts: vec![(body, spans)], losses: Vec::new() })
     }
@@ -223,17 +247,33 @@ impl Kept {
     fn arrived<B: Body>(&mut self, Rest { place, spans, losses, .. }: Rest, queue: &Queue<B>) {
         let Gone { counted, inherited } = self.outbox.has_gone(&place);
         queue.settled(counted, &losses);
-        if inherited > 0
-            && let Some((_, failure)) = losses.first()
-        {
-            say_lost(inherited, &failure.problem);
-        }
         let lost: u64 = losses.iter().map(|(spans, _)| spans).sum();
+        if let Some((_, failure)) = losses.first() {
+            self.lose_inherited(lost.min(inherited), &failure.problem);
+        }
         self.arrived += spans.saturating_sub(lost);
         if self.outbox.is_empty() {
             let (arrived, endpoint) = (self.arrived - self.said, &self.endpoint);
             self.said = self.arrived;
             complain::info(format_args!("{arrived} spans that waited have arrived at {endpoint}"));
+        }
+    }
+
+    /// Counts what left the outbox otherwise than by being sent.
+    fn lose<B: Body>(&mut self, queue: &Queue<B>, Gone { counted, inherited }: Gone, cause: Cause) {
+        if counted > 0 {
+            let failure = Failure { cause, problem: cause.problem().to_owned() };
+            queue.settled(counted, &[(counted, failure)]);
+        }
+        self.lose_inherited(inherited, cause.problem());
+    }
+
+    /// Tells of spans that dead processes left. They are not among those of this process that count.
+    fn lose_inherited(&mut self, spans: u64, problem: &str) {
+        if spans > 0 {
+            let what = format_args!("{spans} spans that a dead process left are lost: {problem}");
+            complain::warn("outbox inherited", what);
+            self.lost.get_or_insert_with(|| (0, problem.to_owned())).0 += spans;
         }
     }
 }
@@ -277,22 +317,6 @@ async fn deliver<B: Body>(
         parts.extend(halves.into_iter().flatten());
     }
     Ok(())
-}
-
-/// Counts what left the outbox otherwise than by being sent.
-fn lose<B: Body>(queue: &Queue<B>, gone: Gone, cause: Cause) {
-    if gone.counted > 0 {
-        let failure = Failure { cause, problem: cause.problem().to_owned() };
-        queue.settled(gone.counted, &[(gone.counted, failure)]);
-    }
-    if gone.inherited > 0 {
-        say_lost(gone.inherited, cause.problem());
-    }
-}
-
-fn say_lost(spans: u64, problem: &str) {
-    let what = format_args!("{spans} spans that a dead process left are lost: {problem}");
-    complain::warn("outbox inherited", what);
 }
 
 #[cfg(all(test, unix, not(miri)))]

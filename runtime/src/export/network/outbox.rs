@@ -121,6 +121,11 @@ impl Outbox {
         self.segments.is_empty()
     }
 
+    /// Whether dead processes left more than was taken over so far.
+    pub(super) fn is_more_left(&self) -> bool {
+        self.is_more_left
+    }
+
     /// Whether anything of this process waits.
     pub(super) fn has_ours(&self) -> bool {
         self.segments.back().is_some_and(|last| last.is_ours)

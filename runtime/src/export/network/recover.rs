@@ -88,9 +88,7 @@ fn drain<T: Transport, B: Body>(
         Err(problem) => return Sent::failed(problem),
     };
     let queue = Queue::new(NAME, settings.batching);
-    let (arrived, waiting, why) = sender.drain(&queue, deadline);
-    let problem = why.filter(|_| waiting > 0).map(|why| format!("{waiting} spans wait on: {why}"));
-    Sent { arrived, waiting, problems: problem.into_iter().collect() }
+    sender.drain(&queue, deadline)
 }
 
 impl Sent {

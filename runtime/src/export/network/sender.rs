@@ -5,6 +5,7 @@ use super::answer::Answer;
 use super::beside::beside;
 use super::body::Body;
 use super::kept::{Kept, Line};
+use super::recover::Sent;
 use super::retry::{self, Throttle, Time, Transport};
 use crate::complain;
 use crate::config::{Endpoint, Target};
@@ -73,14 +74,10 @@ impl<T, B: Body> Sender<T, B> {
 
 impl<T: Transport, B: Body> Sender<T, B> {
     /// Sends what waits in the outbox, by then: see [`Kept::drain`].
-    pub(super) fn drain(
-        &mut self,
-        queue: &Queue<B>,
-        deadline: Instant,
-    ) -> (u64, u64, Option<String>) {
-        let Sender { runtime: Some(runtime), sending } = self else { return (0, 0, None) };
+    pub(super) fn drain(&mut self, queue: &Queue<B>, deadline: Instant) -> Sent {
+        let Sender { runtime: Some(runtime), sending } = self else { return Sent::default() };
         let Some((kept, mut line)) = sending.kept(queue.export_timeout()) else {
-            return (0, 0, None);
+            return Sent::default();
         };
         runtime.block_on(kept.drain(&mut line, deadline, queue))
     }
