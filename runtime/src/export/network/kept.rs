@@ -107,12 +107,18 @@ impl Kept {
         Ok(())
     }
 
-    /// The same for one that the queue gave besides, which is lost if that fails.
-    pub(super) fn take_besides<B: Body>(&mut self, mut batch: B, head: &B::Head, queue: &Queue<B>) {
+    /// The same for one that the queue gave besides, which is lost if that fails. Whether it could be written.
+    pub(super) fn take_besides<B: Body>(
+        &mut self,
+        mut batch: B,
+        head: &B::Head,
+        queue: &Queue<B>,
+    ) -> bool {
         if let Err(problem) = self.take(&mut batch, head, queue) {
             let problem = format!("it cannot wait in {problem}");
             queue.not_stored(&Failure { cause: Cause::Unavailable, problem });
         }
+        self.takes
     }
 
     /// The server is away, for this reason.

@@ -243,6 +243,24 @@ async fn parts_that_have_arrived_are_not_sent_again_with_those_that_have_not() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_disk_that_takes_nothing_costs_one_batch_and_the_others_stay_in_the_queue() {
+    let (mut kept, dir) = kept("disk");
+    std::fs::remove_dir_all(&dir.0).unwrap();
+    let queue = Queue::new("test", Batching::default());
+    let mut throttle = Throttle::default();
+    kept.is_away("it began so", &throttle, &queue);
+    for number in 0..3 {
+        queue.put_batch(Numbers(vec![number, number]));
+    }
+    let takes = Duration::from_secs(1);
+    let mut server = Slow { takes, most: 2, first: Vec::new(), arrived: Vec::new() };
+    let (transport, timeout) = (&mut server, Duration::from_secs(10));
+    let mut line = Line { transport, throttle: &mut throttle, head: &(), timeout };
+    kept.work(&mut line, &queue).await;
+    assert_eq!((queue.status().failed, queue.status().queued), (2, 4));
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_attempt_may_take_for_ever() {
     let (mut kept, _dir) = kept("for-ever");
     let queue = Queue::new("test", Batching::default());
