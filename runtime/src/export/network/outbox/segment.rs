@@ -36,6 +36,8 @@ impl Label {
 
 /// Longest label that is read.
 const LABEL: u64 = 16 << 10;
+/// Longest body that is written and read: some times as long as any that the queue gives.
+const BODY: u32 = 64 << 20;
 /// Bytes before each batch, and where in them stand the checksum and whether it has gone.
 const HEAD: usize = 24;
 const CHECKSUM: usize = 16;
@@ -136,7 +138,8 @@ impl Segment {
 
     /// Adds a batch. It is in the file, or the file is as it was.
     pub(super) fn append(&mut self, body: &[u8], spans: u32, since: u64) -> io::Result<()> {
-        let bytes = u32::try_from(body.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let bytes = u32::try_from(body.len()).ok().filter(|bytes| *bytes <= BODY);
+        let bytes = bytes.ok_or(io::ErrorKind::FileTooLarge)?;
         let len = (HEAD + body.len()) as u64;
         may_reach(self.end + len)?;
         let mut written = Vec::with_capacity(HEAD + body.len());
@@ -244,7 +247,7 @@ fn read(file: &File) -> io::Result<(Label, VecDeque<Entry>, u64)> {
         let since = u64::from(number(&head, 8)) | u64::from(number(&head, 12)) << 32;
         let next = end + HEAD as u64 + u64::from(bytes);
         // No batch is empty: where zeros stand, the machine went down before what was written was on its disk.
-        if bytes == 0 || next > len {
+        if bytes == 0 || bytes > BODY || next > len {
             break;
         }
         if number(&head, GONE) == 0 {

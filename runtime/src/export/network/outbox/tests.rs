@@ -209,6 +209,21 @@ fn zeros_at_the_end_of_a_file_are_no_batches() {
 }
 
 #[test]
+fn a_length_that_no_batch_has_takes_no_memory() {
+    let runs = Runs::new();
+    put(&mut runs.outbox("run", "a", 1 << 20, 1), "one", u64::MAX);
+    let path = runs.path("run");
+    let len = fs::metadata(&path).unwrap().len();
+    let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(&[0xff; 24 - 4]).unwrap();
+    file.write_all(&[0; 4]).unwrap();
+    // Most of it is not on the disk.
+    file.set_len(len + (5 << 30)).unwrap();
+    let segment = Segment::adopt(path).unwrap().unwrap();
+    assert_eq!((segment.entries().count(), segment.len()), (1, len));
+}
+
+#[test]
 fn a_batch_that_a_kill_cut_short_is_left_out() {
     let runs = Runs::new();
     let mut outbox = runs.outbox("run", "a", 1 << 20, 1);
