@@ -174,7 +174,8 @@ scenarios! {
         collector.reply(Reply::hang());
         let config = with_outbox().batching(|batching| {
             batching.export_timeout = LONG;
-            batching.max_queue_size = Some(64);
+            // Half of it is more than comes while both threads are late.
+            batching.max_queue_size = Some(256);
         });
         let _trace = init(config.otlp(Otlp::http(collector.endpoint()))).unwrap();
         for round in 0..50 {
@@ -184,7 +185,7 @@ scenarios! {
         wait_until(|| sink("otlp").handed == 1000);
         let otlp = sink("otlp");
         assert_eq!((otlp.failed, otlp.outbox + otlp.queued), (0, 1000), "{otlp:?}");
-        assert!(otlp.outbox > 900, "{otlp:?}");
+        assert!(otlp.outbox > 850, "{otlp:?}");
     }
 
     fn what_there_is_no_room_for_goes_oldest_first_and_is_counted() {
