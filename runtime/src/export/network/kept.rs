@@ -4,7 +4,6 @@
 use super::beside::{before, beside};
 use super::body::Body;
 use super::outbox::{Gone, Oldest, Outbox, Place};
-use super::recover::Sent;
 use super::retry::{Backoff, Throttle, Time, Transport, Verdict};
 use crate::clock::unix_ns;
 use crate::complain;
@@ -54,6 +53,14 @@ struct Rest {
     /// Bodies, the next one last, and how many spans each has.
     parts: Vec<(Vec<u8>, u64)>,
     losses: Vec<(u64, Failure)>,
+}
+
+/// What became of spans that waited.
+#[derive(Debug, Default)]
+pub(crate) struct Sent {
+    pub(crate) arrived: u64,
+    pub(crate) waiting: u64,
+    pub(crate) problems: Vec<String>,
 }
 
 /// A batch that waits on: after this time if the server says so, and for this reason.

@@ -4,8 +4,7 @@
 use super::answer::Answer;
 use super::beside::beside;
 use super::body::Body;
-use super::kept::{Kept, Line};
-use super::recover::Sent;
+use super::kept::{Kept, Line, Sent};
 use super::retry::{self, Throttle, Time, Transport};
 use crate::complain;
 use crate::config::{Endpoint, Target};
