@@ -143,7 +143,7 @@ impl Outbox {
                 "it is larger than all may be",
             ));
         }
-        let per_file = (self.limits.max_bytes / FILES).max(LEAST);
+        let per_file = (self.limits.max_bytes / FILES).max(LEAST).min(self.limits.max_bytes);
         let is_full = |last: &Segment| !last.is_ours || last.len() + len > per_file;
         if self.segments.back().is_none_or(is_full) {
             let segment = self.begin()?;

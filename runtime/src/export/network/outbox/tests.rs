@@ -287,6 +287,19 @@ fn the_oldest_file_goes_when_there_is_no_room_left() {
 }
 
 #[test]
+fn a_bound_below_the_least_length_of_a_file_holds() {
+    let runs = Runs::new();
+    let mut outbox = runs.outbox("run", "a", 10_000, 1);
+    let mut lost = 0;
+    for _ in 0..20 {
+        lost += put(&mut outbox, &"x".repeat(1000), 0).counted;
+        let len = |name| fs::metadata(runs.0.join("run").join(name)).unwrap().len();
+        assert!(runs.files("run").into_iter().map(len).sum::<u64>() <= 10_000);
+    }
+    assert_eq!(lost / 2 + take_all(&mut outbox).len() as u64, 20);
+}
+
+#[test]
 fn what_has_waited_too_long_goes() {
     let runs = Runs::new();
     let mut outbox = runs.outbox("run", "a", 1 << 20, 2);
