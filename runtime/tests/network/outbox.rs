@@ -217,6 +217,7 @@ scenarios! {
         collector.reply(Reply::hang());
         let config = with_outbox().batching(|batching| {
             batching.export_timeout = LONG;
+            // Half of it is more than comes while both threads are late.
             batching.max_queue_size = Some(512);
         });
         let _trace = init(config.otlp(Otlp::http(collector.endpoint()))).unwrap();
@@ -279,6 +280,40 @@ scenarios! {
         let failing = sink("otlp").failing.unwrap();
         assert!(failing.contains("; nor can it wait in "), "{failing}");
         assert_eq!(sink("otlp").failed_by, [("unavailable", 8)]);
+        // Without it, they go as they would without an outbox.
+        collector.accept_connections().unwrap();
+        steps(8, 8);
+        wait_until(|| sink("otlp").exported == 8);
+        assert_eq!(sink("otlp").failing, None);
+    }
+
+    fn a_flush_of_much_may_take_longer_than_one_export() {
+        let collector = away();
+        let _trace = start(Otlp::http(collector.endpoint()));
+        steps(0, 160);
+        all_wait(160);
+        // Twenty batches.
+        collector.reply(Reply::success().delay(Duration::from_millis(100)));
+        collector.accept_connections().unwrap();
+        let recorder = std::thread::spawn(|| {
+            std::thread::sleep(Duration::from_secs(1));
+            steps(160, 16);
+        });
+        flush(LONG).unwrap();
+        recorder.join().unwrap();
+        flush(LONG).unwrap();
+        assert_eq!((sink("otlp").exported, sink("otlp").failed), (176, 0));
+    }
+
+    fn a_shutdown_sends_as_much_as_it_has_time_for() {
+        let collector = away();
+        let trace = start(Otlp::http(collector.endpoint()));
+        steps(0, 160);
+        all_wait(160);
+        collector.reply(Reply::success().delay(Duration::from_millis(100)));
+        collector.accept_connections().unwrap();
+        support::in_time(LONG, || trace.shutdown(LONG)).unwrap();
+        assert_eq!(numbers(&collector).len(), 160);
     }
 
     fn the_next_process_of_the_run_sends_what_a_killed_one_left() {
@@ -290,9 +325,11 @@ scenarios! {
         }
         let collector = away();
         assert!(!process("killed", &collector.endpoint()));
-        collector.accept_connections().unwrap();
         let trace = start_in_run("killed", collector.endpoint());
+        wait_until(|| sink("otlp").failing.is_some());
+        collector.accept_connections().unwrap();
         wait_until(|| collector.spans().len() == 20);
+        wait_until(|| sink("otlp").failing.is_none());
         assert_eq!((sink("otlp").exported, sink("otlp").handed), (0, 0), "none is of this process");
         step(20);
         flush(LONG).unwrap();
@@ -348,6 +385,53 @@ scenarios! {
         assert_eq!(numbers(&other), (0..20).collect::<Vec<_>>());
     }
 
+    fn what_a_server_refuses_of_them_is_told() {
+        let alone = |endpoint: &str| with_outbox().output_dir(of_endpoint("refused", endpoint));
+        if let Some((_, endpoint)) = part() {
+            let _trace = init(alone(&endpoint).otlp(Otlp::http(endpoint))).unwrap();
+            steps(0, 20);
+            all_wait(20);
+            std::process::abort();
+        }
+        let collector = away();
+        assert!(!process("killed", &collector.endpoint()));
+        collector.script([Reply::status(400), Reply::partial_success(3)]);
+        collector.accept_connections().unwrap();
+        let config = alone(&collector.endpoint()).otlp(Otlp::http(collector.endpoint()));
+        let recovery = stagetrace::recover(config, LONG).unwrap();
+        assert_eq!((recovery.sent, recovery.waiting), (9, 0));
+        let [problem] = &recovery.problems[..] else { panic!("{recovery:?}") };
+        assert!(problem.starts_with("11 spans are lost: "), "{problem}");
+    }
+
+    #[cfg(unix)]
+    fn a_limit_of_files_costs_spans_and_no_process() {
+        // Smaller than what each file begins with.
+        limit_files(32);
+        let collector = away();
+        let config = with_outbox().jsonl(false).mapping(stagetrace::Mapping::Memory);
+        let _trace = init(config.otlp(Otlp::http(collector.endpoint()))).unwrap();
+        steps(0, 8);
+        wait_until(|| sink("otlp").failed == 8);
+        assert_eq!(sink("otlp").failed_by, [("unavailable", 8)]);
+    }
+
+    #[cfg(unix)]
+    fn what_lies_beyond_a_limit_of_files_is_sent_all_the_same() {
+        if let Some((_, endpoint)) = part() {
+            let _trace = start_in_run("limited", endpoint);
+            steps(0, 200);
+            all_wait(200);
+            std::process::abort();
+        }
+        let collector = away();
+        assert!(!process("killed", &collector.endpoint()));
+        limit_files(512);
+        collector.accept_connections().unwrap();
+        let _trace = start_in_run("limited", collector.endpoint());
+        wait_until(|| collector.spans().len() == 200);
+    }
+
     fn what_a_living_process_keeps_is_left_to_it() {
         if let Some((_, endpoint)) = part() {
             let _trace = start_in_run("living", endpoint);
@@ -364,6 +448,14 @@ scenarios! {
         collector.accept_connections().unwrap();
         all_arrive(&collector, &trace, 20);
     }
+}
+
+/// No file may become longer than this from now on.
+#[cfg(unix)]
+fn limit_files(bytes: u64) {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let limit = Rlimit { current: Some(bytes), maximum: Some(bytes) };
+    setrlimit(Resource::Fsize, limit).unwrap();
 }
 
 /// A collector that cannot be reached yet.

@@ -48,7 +48,8 @@ pub(crate) fn in_own_process(path: &str, body: fn()) {
 
 /// Makes each function a test that runs in a process of its own.
 macro_rules! scenarios {
-    ($(fn $name:ident() $body:block)*) => {$(
+    ($($(#[$attribute:meta])* fn $name:ident() $body:block)*) => {$(
+        $(#[$attribute])*
         #[test]
         fn $name() {
             let path = concat!(module_path!(), "::", stringify!($name));

@@ -17,13 +17,14 @@ pub(super) fn before(deadline: std::time::Instant) -> Instant {
     deadline.checked_sub(MARGIN).unwrap_or(deadline)
 }
 
-/// Waits for `work`. Batches that the queue gives meanwhile go to `keep`. `None` if a flush that is listened for ended it:
+/// Waits for `work`. Batches that the queue gives meanwhile go to `keep`, which says whether it could; if not, only those come
+/// from then on that there is no room for. `None` if a flush that is listened for ended it:
 /// [`Asked::Any`] at once, [`Asked::Last`] shortly before its deadline.
 pub(super) async fn beside<B: Batch, R>(
     mut work: Pin<&mut impl Future<Output = R>>,
     queue: &Queue<B>,
     listen: Listen,
-    mut keep: impl FnMut(B),
+    mut keep: impl FnMut(B) -> bool,
 ) -> Option<R> {
     let mut ear = Ear::new(queue, listen);
     let mut end: Option<Pin<Box<Sleep>>> = None;
@@ -33,7 +34,7 @@ pub(super) async fn beside<B: Batch, R>(
         }
         while let Poll::Ready(news) = ear.poll(context) {
             match news {
-                News::Batch(batch) => keep(batch),
+                News::Batch(batch) => ear.listen.every_batch &= keep(batch),
                 News::Flush(_) if listen.asked == Asked::Any => return Poll::Ready(None),
                 News::Flush(deadline) => {
                     ear.listen.asked = Asked::None;

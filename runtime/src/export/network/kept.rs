@@ -3,8 +3,8 @@
 
 use super::beside::{before, beside};
 use super::body::Body;
-use super::outbox::{Gone, Oldest, Outbox};
-use super::retry::{Backoff, Throttle, Transport, Verdict};
+use super::outbox::{Gone, Oldest, Outbox, Place};
+use super::retry::{Backoff, Throttle, Time, Transport, Verdict};
 use crate::clock::unix_ns;
 use crate::complain;
 use crate::config::Endpoint;
@@ -18,9 +18,15 @@ pub(super) struct Kept {
     outbox: Outbox,
     endpoint: Endpoint,
     away: Option<Away>,
+    /// Whether the last batch that was put there could be written.
+    takes: bool,
+    /// The oldest batch, if it was cut and some of it is done with.
+    rest: Option<Rest>,
     /// Spans that arrived from there, and how many of them were spoken of.
     arrived: u64,
     said: u64,
+    /// Spans that dead processes left and that are lost, and to what first.
+    lost: Option<(u64, String)>,
 }
 
 /// The server does not answer, or has asked for time.
@@ -39,12 +45,39 @@ pub(super) struct Line<'l, T, H> {
     pub(super) timeout: Duration,
 }
 
+/// What is still to be sent of a batch: all of it, or the parts into which it was cut.
+struct Rest {
+    place: Place,
+    /// Spans that it had.
+    spans: u64,
+    /// Bodies, the next one last, and how many spans each has.
+    parts: Vec<(Vec<u8>, u64)>,
+    losses: Vec<(u64, Failure)>,
+}
+
+/// What became of spans that waited.
+#[derive(Debug, Default)]
+pub(crate) struct Sent {
+    pub(crate) arrived: u64,
+    pub(crate) waiting: u64,
+    pub(crate) problems: Vec<String>,
+}
+
 /// A batch that waits on: after this time if the server says so, and for this reason.
 struct Unsent(Option<Duration>, String);
 
 impl Kept {
     pub(super) fn new(outbox: Outbox, endpoint: Endpoint) -> Kept {
-        Kept { outbox, endpoint, away: None, arrived: 0, said: 0 }
+        Kept {
+            outbox,
+            endpoint,
+            away: None,
+            takes: true,
+            rest: None,
+            arrived: 0,
+            said: 0,
+            lost: None,
+        }
     }
 
     /// Takes over what dead processes left.
@@ -63,32 +96,36 @@ impl Kept {
     }
 
     /// Puts a batch aside: that of the task at hand, or one that the queue gave besides.
+    ///
+    /// # Errors
+    /// If it cannot be written: where, and why.
     pub(super) fn take<B: Body>(
         &mut self,
         batch: &mut B,
         head: &B::Head,
         queue: &Queue<B>,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), String> {
         let spans = batch.spans() as u64;
-        match self.outbox.append(batch.encoded(head), spans, unix_ns()) {
-            Ok(gone) => {
-                self.outbox.newest_counts(queue.stored(spans));
-                lose(queue, gone, Cause::OutboxFull);
-                Ok(())
-            }
-            Err(error) => {
-                let dir = self.outbox.dir().display();
-                let problem = format!("nor can it wait in {dir}: {error}");
-                Err(Failure { cause: Cause::Unavailable, problem })
-            }
-        }
+        let appended = self.outbox.append(batch.encoded(head), spans, unix_ns());
+        self.takes = appended.is_ok();
+        let gone = appended.map_err(|error| format!("{}: {error}", self.outbox.dir().display()))?;
+        self.outbox.newest_counts(queue.stored(spans));
+        self.lose(queue, gone, Cause::OutboxFull);
+        Ok(())
     }
 
-    /// The same for one that the queue gave besides, which is lost if that fails.
-    pub(super) fn take_besides<B: Body>(&mut self, mut batch: B, head: &B::Head, queue: &Queue<B>) {
-        if let Err(failure) = self.take(&mut batch, head, queue) {
-            queue.not_stored(&failure);
+    /// The same for one that the queue gave besides, which is lost if that fails. Whether it could be written.
+    pub(super) fn take_besides<B: Body>(
+        &mut self,
+        mut batch: B,
+        head: &B::Head,
+        queue: &Queue<B>,
+    ) -> bool {
+        if let Err(problem) = self.take(&mut batch, head, queue) {
+            let problem = format!("it cannot wait in {problem}");
+            queue.not_stored(&Failure { cause: Cause::Unavailable, problem });
         }
+        self.takes
     }
 
     /// The server is away, for this reason.
@@ -116,13 +153,13 @@ impl Kept {
     ) {
         let head = line.head;
         if let Some(until) = self.away.as_ref().map(|away| away.until) {
-            let listen = Listen { every_batch: true, asked: Asked::Any };
+            let listen = Listen { every_batch: self.takes, asked: Asked::Any };
             let keep = |batch| self.take_besides(batch, head, queue);
             if beside(pin!(sleep_until(until)), queue, listen, keep).await.is_none() {
                 return;
             }
         }
-        let until = Instant::now() + line.timeout;
+        let until = Time::from_now(line.timeout).until();
         self.attempt(line, until, queue).await;
     }
 
@@ -135,31 +172,42 @@ impl Kept {
     ) {
         let end = before(deadline);
         while self.has_work() && line.throttle.until().is_none_or(|until| until <= Instant::now()) {
-            let until = end.min(Instant::now() + line.timeout);
+            let until = end.min(Time::from_now(line.timeout).until());
             if until <= Instant::now() || !self.attempt(line, until, queue).await {
                 return;
             }
         }
     }
 
-    /// Sends what waits, with as many attempts as there is time for. Gives how many spans arrived, how many wait on, and
-    /// why these do.
+    /// Sends what waits, with as many attempts as there is time for. Gives what became of it.
     pub(super) async fn drain<B: Body>(
         &mut self,
         line: &mut Line<'_, impl Transport, B::Head>,
         deadline: std::time::Instant,
         queue: &Queue<B>,
-    ) -> (u64, u64, Option<String>) {
+    ) -> Sent {
         let end = before(deadline);
         loop {
             self.flush(line, deadline, queue).await;
             let next = self.away.as_ref().map_or(end, |away| away.until);
             if !self.has_work() || next >= end {
-                let why = self.away.as_ref().map(|away| away.why.clone());
-                return (self.arrived, self.outbox.spans(), why);
+                return self.sent();
             }
             sleep_until(next).await;
         }
+    }
+
+    /// What has become of spans that dead processes left.
+    fn sent(&self) -> Sent {
+        let (waiting, mut problems) = (self.outbox.spans(), Vec::new());
+        if let Some((spans, first)) = &self.lost {
+            problems.push(format!("{spans} spans are lost: {first}"));
+        }
+        if let Some(Away { why, .. }) = self.away.as_ref().filter(|_| waiting > 0) {
+            let more = if self.outbox.is_more_left() { ", and those of further files" } else { "" };
+            problems.push(format!("{waiting} spans wait on{more}: {why}"));
+        }
+        Sent { arrived: self.arrived, waiting, problems }
     }
 
     /// Makes an attempt for the oldest batch. Whether the server is there.
@@ -169,16 +217,17 @@ impl Kept {
         until: Instant,
         queue: &Queue<B>,
     ) -> bool {
-        lose(queue, self.outbox.expire(unix_ns()), Cause::Expired);
-        let (oldest, damaged) = self.outbox.oldest();
-        lose(queue, damaged, Cause::Refused);
-        let Some(Oldest { body, spans }) = oldest else { return true };
+        let expired = self.outbox.expire(unix_ns());
+        self.lose(queue, expired, Cause::Expired);
+        let begun = self.rest.take().filter(|rest| self.outbox.is_oldest(&rest.place));
+        let Some(mut rest) = begun.or_else(|| self.oldest(queue)) else { return true };
         let head = line.head;
-        let listen = Listen { every_batch: self.goes_first(), asked: Asked::Last };
+        let every_batch = self.takes && self.goes_first();
+        let listen = Listen { every_batch, asked: Asked::Last };
         let begun = Instant::now();
         let sent = {
             let keep = |batch| self.take_besides(batch, head, queue);
-            let sending = deliver::<B>(line.transport, body, spans, until);
+            let sending = deliver::<B>(line.transport, &mut rest, until);
             beside(pin!(sending), queue, listen, keep).await
         };
         let sent = sent.unwrap_or_else(|| {
@@ -186,17 +235,18 @@ impl Kept {
             Err(Unsent(None, "no answer before the shutdown".to_owned()))
         });
         let cause = match &sent {
-            Ok(losses) => losses.first().map(|(_, failure)| failure.cause),
+            Ok(()) => rest.losses.first().map(|(_, failure)| failure.cause),
             Err(_) => Some(Cause::Unavailable),
         };
         queue.operated(begun.elapsed(), cause);
         match sent {
-            Ok(losses) => {
+            Ok(()) => {
                 self.is_back();
-                self.arrived(spans, &losses, queue);
+                self.arrived(rest, queue);
                 true
             }
             Err(Unsent(least, why)) => {
+                self.rest = Some(rest).filter(Rest::is_begun);
                 line.throttle.set(least);
                 self.is_away(&why, line.throttle, queue);
                 false
@@ -204,16 +254,22 @@ impl Kept {
         }
     }
 
-    /// The oldest batch has gone, but for the losses.
-    fn arrived<B: Body>(&mut self, spans: u64, losses: &[(u64, Failure)], queue: &Queue<B>) {
-        let Gone { counted, inherited } = self.outbox.pop_front();
-        queue.settled(counted, losses);
-        if inherited > 0
-            && let Some((_, failure)) = losses.first()
-        {
-            say_lost(inherited, &failure.problem);
-        }
+    /// The oldest batch, whole. What cannot be read is lost.
+    fn oldest<B: Body>(&mut self, queue: &Queue<B>) -> Option<Rest> {
+        let (oldest, damaged) = self.outbox.oldest();
+        self.lose(queue, damaged, Cause::Refused);
+        let Oldest { place, body, spans } = oldest?;
+        Some(Rest { place, spans, parts: vec![(body, spans)], losses: Vec::new() })
+    }
+
+    /// A batch has gone, but for the losses.
+    fn arrived<B: Body>(&mut self, Rest { place, spans, losses, .. }: Rest, queue: &Queue<B>) {
+        let Gone { counted, inherited } = self.outbox.has_gone(&place);
+        queue.settled(counted, &losses);
         let lost: u64 = losses.iter().map(|(spans, _)| spans).sum();
+        if let Some((_, failure)) = losses.first() {
+            self.lose_inherited(lost.min(inherited), &failure.problem);
+        }
         self.arrived += spans.saturating_sub(lost);
         if self.outbox.is_empty() {
             let (arrived, endpoint) = (self.arrived - self.said, &self.endpoint);
@@ -221,58 +277,65 @@ impl Kept {
             complain::info(format_args!("{arrived} spans that waited have arrived at {endpoint}"));
         }
     }
-}
 
-/// Sends a body, halved where it is too large. Gives what was lost of it.
-async fn deliver<B: Body>(
-    transport: &mut impl Transport,
-    body: Vec<u8>,
-    spans: u64,
-    until: Instant,
-) -> Result<Vec<(u64, Failure)>, Unsent> {
-    let mut losses = Vec::new();
-    let mut parts = vec![(body, spans)];
-    while let Some((body, spans)) = parts.pop() {
-        let prepared = match transport.prepare(&body) {
-            Ok(prepared) => prepared,
-            Err(failure) => {
-                losses.push((spans, failure));
-                continue;
-            }
-        };
-        match timeout_at(until, transport.attempt(prepared)).await {
-            Ok(Verdict::Arrived(answer)) => losses.extend(answer.loss(spans)),
-            Ok(Verdict::Again(least, problem)) => return Err(Unsent(least, problem)),
-            Ok(Verdict::Refused(problem)) => {
-                losses.push((spans, Failure { cause: Cause::Rejected, problem }));
-            }
-            Ok(Verdict::TooLarge(problem)) => match B::halves(&body) {
-                Some(halves) => parts.extend(halves),
-                None => losses.push((spans, Failure { cause: Cause::TooLarge, problem })),
-            },
-            Err(_) => {
-                transport.reconnect();
-                return Err(Unsent(None, "no answer in time".to_owned()));
-            }
+    /// Counts what left the outbox otherwise than by being sent.
+    fn lose<B: Body>(&mut self, queue: &Queue<B>, Gone { counted, inherited }: Gone, cause: Cause) {
+        if counted > 0 {
+            let failure = Failure { cause, problem: cause.problem().to_owned() };
+            queue.settled(counted, &[(counted, failure)]);
+        }
+        self.lose_inherited(inherited, cause.problem());
+    }
+
+    /// Tells of spans that dead processes left. They are not among those of this process that count.
+    fn lose_inherited(&mut self, spans: u64, problem: &str) {
+        if spans > 0 {
+            let what = format_args!("{spans} spans that a dead process left are lost: {problem}");
+            complain::warn("outbox inherited", what);
+            self.lost.get_or_insert_with(|| (0, problem.to_owned())).0 += spans;
         }
     }
-    Ok(losses)
 }
 
-/// Counts what left the outbox otherwise than by being sent.
-fn lose<B: Body>(queue: &Queue<B>, gone: Gone, cause: Cause) {
-    if gone.counted > 0 {
-        let failure = Failure { cause, problem: cause.problem().to_owned() };
-        queue.settled(gone.counted, &[(gone.counted, failure)]);
-    }
-    if gone.inherited > 0 {
-        say_lost(gone.inherited, cause.problem());
+impl Rest {
+    /// Whether some of it is done with.
+    fn is_begun(&self) -> bool {
+        self.parts.iter().map(|(_, spans)| spans).sum::<u64>() < self.spans
     }
 }
 
-fn say_lost(spans: u64, problem: &str) {
-    let what = format_args!("{spans} spans that a dead process left are lost: {problem}");
-    complain::warn("outbox inherited", what);
+/// Sends the rest of a batch, halved where it is too large.
+async fn deliver<B: Body>(
+    transport: &mut impl Transport,
+    Rest { parts, losses, .. }: &mut Rest,
+    until: Instant,
+) -> Result<(), Unsent> {
+    while let Some((body, spans)) = parts.last() {
+        let (spans, mut halves) = (*spans, None);
+        match transport.prepare(body) {
+            Err(failure) => losses.push((spans, failure)),
+            Ok(prepared) => match timeout_at(until, transport.attempt(prepared)).await {
+                Ok(Verdict::Arrived(answer)) => losses.extend(answer.loss(spans)),
+                Ok(Verdict::Again(least, problem)) => return Err(Unsent(least, problem)),
+                Ok(Verdict::Refused(problem)) => {
+                    losses.push((spans, Failure { cause: Cause::Rejected, problem }));
+                }
+                Ok(Verdict::TooLarge(problem)) => {
+                    halves = B::halves(body);
+                    if halves.is_none() {
+                        losses.push((spans, Failure { cause: Cause::TooLarge, problem }));
+                    }
+                }
+                Err(_) => {
+                    transport.reconnect();
+                    return Err(Unsent(None, "no answer in time".to_owned()));
+                }
+            },
+        }
+        parts.pop();
+        parts.extend(halves.into_iter().flatten());
+    }
+    Ok(())
 }
 
 #[cfg(all(test, unix, not(miri)))]

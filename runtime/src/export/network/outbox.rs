@@ -11,7 +11,7 @@ mod tests;
 use crate::complain;
 use crate::config::OutboxLimits;
 use crate::files;
-use adopt::Whose;
+use adopt::{Left, Whose};
 use segment::{Entry, Label, Segment};
 use std::collections::VecDeque;
 use std::io;
@@ -28,7 +28,7 @@ const LEAST: u64 = 64 << 10;
 /// Batches that wait on disk.
 #[derive(Debug)]
 pub(super) struct Outbox {
-    /// The run's directory, and the beginning of our files' names.
+    /// The run's directory, or one of runs if it is of the dead alone; and the beginning of our files' names.
     dir: PathBuf,
     stem: String,
     label: Label,
@@ -37,13 +37,24 @@ pub(super) struct Outbox {
     segments: VecDeque<Segment>,
     /// Files of ours so far.
     made: u32,
+    /// What is taken over, and whether there is more of it than was.
+    whose: Whose,
+    is_more_left: bool,
 }
 
 /// The oldest batch.
 #[derive(Debug)]
 pub(super) struct Oldest {
+    pub(super) place: Place,
     pub(super) body: Vec<u8>,
     pub(super) spans: u64,
+}
+
+/// Where a batch stands: in which file, and from which byte on. No other one ever stands there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    path: PathBuf,
+    at: u64,
 }
 
 /// Spans that left the outbox: how many count as of this process, and how many do not.
@@ -64,8 +75,7 @@ impl Outbox {
     ) -> Option<Outbox> {
         let dir = dir.filter(|_| limits.max_bytes > 0)?.to_owned();
         let label = Label { version: Label::VERSION, encoding, endpoint };
-        let (stem, segments) = (stem.to_owned(), VecDeque::new());
-        Some(Outbox { dir, stem, label, limits, segments, made: 0 })
+        Some(Outbox::empty(dir, stem, label, limits, Whose::OfRun))
     }
 
     /// Where it lies.
@@ -80,21 +90,22 @@ impl Outbox {
         limits: OutboxLimits,
     ) -> Outbox {
         let label = Label { version: Label::VERSION, encoding, endpoint: String::new() };
-        let left = adopt::left_by_the_dead(Whose::Below(&output_dir), &label);
-        Outbox {
-            dir: output_dir,
-            stem: String::new(),
-            label,
-            limits,
-            segments: left.into(),
-            made: 0,
-        }
+        let mut outbox = Outbox::empty(output_dir, "", label, limits, Whose::Below);
+        outbox.adopt();
+        outbox
     }
 
-    /// Takes over what dead processes of this run left and, if it was to go to the same endpoint, those of other runs.
+    fn empty(dir: PathBuf, stem: &str, label: Label, limits: OutboxLimits, whose: Whose) -> Outbox {
+        let (stem, segments) = (stem.to_owned(), VecDeque::new());
+        Outbox { dir, stem, label, limits, segments, made: 0, whose, is_more_left: false }
+    }
+
+    /// Takes over what dead processes of this run left and, if it was to go to the same endpoint, those of other runs. Of
+    /// many files some are taken over when these have gone.
     pub(super) fn adopt(&mut self) {
-        let left = adopt::left_by_the_dead(Whose::OfRun(&self.dir), &self.label);
-        for segment in left.into_iter().rev() {
+        let Left { segments, is_all } = adopt::left_by_the_dead(self.whose, &self.dir, &self.label);
+        self.is_more_left = !is_all;
+        for segment in segments.into_iter().rev() {
             self.segments.push_front(segment);
         }
     }
@@ -108,6 +119,11 @@ impl Outbox {
     /// Whether anything waits.
     pub(super) fn is_empty(&self) -> bool {
         self.segments.is_empty()
+    }
+
+    /// Whether dead processes left more than was taken over so far.
+    pub(super) fn is_more_left(&self) -> bool {
+        self.is_more_left
     }
 
     /// Whether anything of this process waits.
@@ -127,7 +143,7 @@ impl Outbox {
                 "it is larger than all may be",
             ));
         }
-        let per_file = (self.limits.max_bytes / FILES).max(LEAST);
+        let per_file = (self.limits.max_bytes / FILES).max(LEAST).min(self.limits.max_bytes);
         let is_full = |last: &Segment| !last.is_ours || last.len() + len > per_file;
         if self.segments.back().is_none_or(is_full) {
             let segment = self.begin()?;
@@ -157,15 +173,21 @@ impl Outbox {
     pub(super) fn expire(&mut self, now: u64) -> Gone {
         let oldest = now.saturating_sub(nanoseconds(self.limits.max_age));
         let mut gone = Gone::default();
-        for segment in &mut self.segments {
-            while segment.front().is_some_and(|entry| entry.since < oldest) {
-                if let Some(entry) = segment.pop_front() {
-                    gone.add(&entry, segment.is_ours);
+        loop {
+            let before = gone;
+            for segment in &mut self.segments {
+                while segment.front().is_some_and(|entry| entry.since < oldest) {
+                    if let Some(entry) = segment.pop_front() {
+                        gone.add(&entry, segment.is_ours);
+                    }
                 }
             }
+            self.tidy();
+            // What was taken over instead may have waited too long, too.
+            if gone == before {
+                return gone;
+            }
         }
-        self.tidy();
-        gone
     }
 
     /// The oldest batch. What cannot be read is thrown away, and given besides.
@@ -174,7 +196,10 @@ impl Outbox {
         while let Some(segment) = self.segments.front_mut() {
             let spans = segment.front().map_or(0, |entry| u64::from(entry.spans));
             match segment.read_front() {
-                Ok(body) => return (Some(Oldest { body, spans }), gone),
+                Ok(body) => {
+                    let oldest = self.place().map(|place| Oldest { place, body, spans });
+                    return (oldest, gone);
+                }
                 Err(error) => {
                     let path = segment.path().display();
                     complain::warn(
@@ -190,8 +215,24 @@ impl Outbox {
         (None, gone)
     }
 
-    /// The oldest batch has gone.
-    pub(super) fn pop_front(&mut self) -> Gone {
+    /// Where the oldest batch stands.
+    fn place(&self) -> Option<Place> {
+        let segment = self.segments.front()?;
+        Some(Place { path: segment.path().to_owned(), at: segment.front()?.at() })
+    }
+
+    /// The batch that stands there has been sent. Meanwhile it may have had to make room.
+    pub(super) fn has_gone(&mut self, place: &Place) -> Gone {
+        if self.is_oldest(place) { self.pop_front() } else { Gone::default() }
+    }
+
+    /// Whether the oldest batch stands there.
+    pub(super) fn is_oldest(&self, place: &Place) -> bool {
+        self.place().as_ref() == Some(place)
+    }
+
+    /// Takes out the oldest batch.
+    fn pop_front(&mut self) -> Gone {
         let mut gone = Gone::default();
         if let Some(segment) = self.segments.front_mut()
             && let Some(entry) = segment.pop_front()
@@ -213,13 +254,19 @@ impl Outbox {
         Segment::create(self.dir.join(name), &self.label)
     }
 
-    /// Removes files in which nothing waits.
+    /// Removes files in which nothing waits, and takes over others that there was no place for.
     fn tidy(&mut self) {
         let (kept, empty) = std::mem::take(&mut self.segments)
             .into_iter()
             .partition::<VecDeque<_>, _>(|segment| segment.front().is_some());
         self.segments = kept;
-        empty.into_iter().for_each(remove);
+        for segment in empty {
+            // What stays would be taken over again and again.
+            self.is_more_left &= remove(segment);
+        }
+        if self.is_more_left && self.segments.iter().all(|segment| segment.is_ours) {
+            self.adopt();
+        }
     }
 
     fn our_bytes(&self) -> u64 {
@@ -242,11 +289,14 @@ impl Gone {
     }
 }
 
-fn remove(segment: Segment) {
+/// Whether it could be removed.
+fn remove(segment: Segment) -> bool {
     let path = segment.path().to_owned();
-    if let Err(error) = segment.remove() {
+    let removed = segment.remove();
+    if let Err(error) = &removed {
         complain::warn("outbox removal", format_args!("cannot remove {}: {error}", path.display()));
     }
+    removed.is_ok()
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use super::connect::Connector;
-use super::kept::Kept;
+use super::kept::{Kept, Sent};
 use super::outbox::Outbox;
 use super::retry::Transport;
 use super::sender::Sender;
@@ -14,14 +14,6 @@ use stagetrace_wire::otlp::protobuf;
 use stagetrace_wire::span::{Resource, Scope};
 use std::sync::Arc;
 use std::time::Instant;
-
-/// What became of spans that waited.
-#[derive(Debug, Default)]
-pub(crate) struct Sent {
-    pub(crate) arrived: u64,
-    pub(crate) waiting: u64,
-    pub(crate) problems: Vec<String>,
-}
 
 /// Sends what dead processes left below the output directory to where the settings send spans to, if anywhere.
 pub(crate) fn send_what_waits(
@@ -88,9 +80,7 @@ fn drain<T: Transport, B: Body>(
         Err(problem) => return Sent::failed(problem),
     };
     let queue = Queue::new(NAME, settings.batching);
-    let (arrived, waiting, why) = sender.drain(&queue, deadline);
-    let problem = why.filter(|_| waiting > 0).map(|why| format!("{waiting} spans wait on: {why}"));
-    Sent { arrived, waiting, problems: problem.into_iter().collect() }
+    sender.drain(&queue, deadline)
 }
 
 impl Sent {

@@ -44,6 +44,10 @@ impl Time {
         const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
         Time { within, until: Instant::now() + within.min(YEAR) }
     }
+
+    pub(super) fn until(self) -> Instant {
+        self.until
+    }
 }
 
 /// When the server wants to hear of us again, in this batch or a later one.

@@ -4,7 +4,7 @@
 use super::answer::Answer;
 use super::beside::beside;
 use super::body::Body;
-use super::kept::{Kept, Line};
+use super::kept::{Kept, Line, Sent};
 use super::retry::{self, Throttle, Time, Transport};
 use crate::complain;
 use crate::config::{Endpoint, Target};
@@ -73,14 +73,10 @@ impl<T, B: Body> Sender<T, B> {
 
 impl<T: Transport, B: Body> Sender<T, B> {
     /// Sends what waits in the outbox, by then: see [`Kept::drain`].
-    pub(super) fn drain(
-        &mut self,
-        queue: &Queue<B>,
-        deadline: Instant,
-    ) -> (u64, u64, Option<String>) {
-        let Sender { runtime: Some(runtime), sending } = self else { return (0, 0, None) };
+    pub(super) fn drain(&mut self, queue: &Queue<B>, deadline: Instant) -> Sent {
+        let Sender { runtime: Some(runtime), sending } = self else { return Sent::default() };
         let Some((kept, mut line)) = sending.kept(queue.export_timeout()) else {
-            return (0, 0, None);
+            return Sent::default();
         };
         runtime.block_on(kept.drain(&mut line, deadline, queue))
     }
@@ -128,9 +124,9 @@ impl<T: Transport, B: Body> Sending<T, B> {
             let kept = self.kept.as_mut().map(|kept| kept.take(&mut part, &self.head, queue));
             match kept {
                 Some(Ok(())) => {}
-                Some(Err(Failure { problem, .. })) => {
-                    let problem = format!("{}; {problem}", failure.problem);
-                    self.losses.push((spans, Failure { cause: failure.cause, problem }));
+                Some(Err(problem)) => {
+                    let problem = format!("{}; nor can it wait in {problem}", failure.problem);
+                    self.losses.push((spans, Failure { problem, ..failure }));
                 }
                 None => self.losses.push((spans, failure)),
             }
@@ -218,8 +214,11 @@ impl<T: Transport, B: Body> Outlet<B> for Sender<T, B> {
             return Err(Failure::refused("it is shut down".to_owned()));
         };
         sending.losses.clear();
-        if let Some(kept) = sending.kept.as_mut().filter(|kept| kept.goes_first()) {
-            return kept.take(batch, &sending.head, queue);
+        // What cannot be written goes the straight way, as if there were no outbox.
+        if let Some(kept) = sending.kept.as_mut().filter(|kept| kept.goes_first())
+            && kept.take(batch, &sending.head, queue).is_ok()
+        {
+            return Ok(());
         }
         let within = sending.timeout.map_or(within, |timeout| timeout.min(within));
         let begun = Instant::now();

@@ -51,7 +51,7 @@ impl<B: Batch> Queue<B> {
 
     /// So many of the spans on disk are there no more: they are out, but for the losses.
     pub(in super::super) fn settled(&self, spans: u64, losses: &[(u64, Failure)]) {
-        self.with(|state| state.settled(spans, losses));
+        self.with(|state| state.settled(spans, losses, std::time::Instant::now()));
     }
 
     /// Nothing is lost, but nothing leaves either.

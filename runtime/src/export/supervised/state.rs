@@ -82,6 +82,7 @@ pub(super) struct State<B> {
 #[derive(Debug)]
 struct Call {
     name: &'static str,
+    /// Since when nothing was heard of it.
     since: Instant,
     spans: u64,
     /// Spans that came before these.
@@ -188,7 +189,7 @@ impl<B: Batch> State<B> {
             self.waiting.push_back(Waiting { batch, since, first, closed });
         }
         let is_late = now.duration_since(since) >= self.batching.schedule_delay;
-        !was_known || is_late || self.is_batch() || self.asked.is_some()
+        !was_known || is_late || self.is_batch() || self.is_crowded() || self.asked.is_some()
     }
 
     /// Asks for everything to leave that was put in before; with `last`, to shut down then.
@@ -325,7 +326,7 @@ impl<B: Batch> State<B> {
     pub(super) fn watch(&mut self, now: Instant) {
         let allowed = self.batching.export_timeout;
         let Some(call) = &mut self.call else { return };
-        if self.hangs || now.duration_since(call.since) <= allowed + GRACE {
+        if self.hangs || now.duration_since(call.since) <= allowed.saturating_add(GRACE) {
             return;
         }
         let problem = format!("`{}` has not returned within {allowed:?}", call.name);
@@ -346,6 +347,12 @@ impl<B: Batch> State<B> {
     /// Whether a batch waits that nothing more comes to.
     fn is_batch(&self) -> bool {
         self.waiting.front().is_some_and(|first| first.is_whole(&self.batching))
+    }
+
+    /// Whether half of the queue is taken.
+    fn is_crowded(&self) -> bool {
+        let most = self.batching.max_queue_size.unwrap_or(usize::MAX);
+        self.spans > most / 2 || self.bytes > QUEUE_BYTES / 2
     }
 
     /// Takes the first batch out.

@@ -17,37 +17,47 @@ const ABANDONED: Duration = Duration::from_secs(60);
 
 /// Whose files are taken over.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Whose<'p> {
-    /// All of this run and, of those beside it, what was to go where ours go.
-    OfRun(&'p Path),
-    /// All that lie in this directory of runs.
-    Below(&'p Path),
+pub(super) enum Whose {
+    /// With the directory of a run: all of this run and, of those beside it, what was to go where ours go.
+    OfRun,
+    /// With a directory of runs: all that lie below it.
+    Below,
 }
 
-/// The files of dead processes of this user, oldest first. What is in another encoding stays, and is said.
-pub(super) fn left_by_the_dead(whose: Whose<'_>, label: &Label) -> Vec<Segment> {
+/// Files of dead processes, oldest first, and whether these are all there are.
+pub(super) struct Left {
+    pub(super) segments: Vec<Segment>,
+    pub(super) is_all: bool,
+}
+
+/// The files that dead processes of this user left. What is in another encoding stays, and is said.
+pub(super) fn left_by_the_dead(whose: Whose, dir: &Path, label: &Label) -> Left {
     let mut paths = Vec::new();
     // What cannot be listed holds nothing that we could take over.
     let to_any = match whose {
-        Whose::OfRun(run) => {
-            let _ = files_in(run, &mut paths);
+        Whose::OfRun => {
+            let _ = files_in(dir, &mut paths);
             let of_run = paths.len();
-            let _ = run.parent().map(|dir| files_below(dir, Some(run), &mut paths));
+            let _ = dir.parent().map(|runs| files_below(runs, Some(dir), &mut paths));
             of_run
         }
-        Whose::Below(dir) => {
+        Whose::Below => {
             let _ = files_below(dir, None, &mut paths);
             paths.len()
         }
     };
     let mut found = Vec::new();
+    let mut is_all = true;
     for (at, path) in paths.into_iter().enumerate() {
         if found.len() == MOST {
+            is_all = false;
             break;
         }
         match Segment::adopt(path.clone()) {
             Ok(Some(segment)) if at >= to_any && segment.label.endpoint != label.endpoint => {}
-            Ok(Some(segment)) if segment.front().is_none() => super::remove(segment),
+            Ok(Some(segment)) if segment.front().is_none() => {
+                super::remove(segment);
+            }
             Ok(Some(segment)) if segment.label.encoding != label.encoding => {
                 let (path, encoding) = (path.display(), segment.label.encoding);
                 let what =
@@ -66,7 +76,7 @@ pub(super) fn left_by_the_dead(whose: Whose<'_>, label: &Label) -> Vec<Segment> 
         }
     }
     found.sort_by_key(|segment| segment.front().map(|entry| entry.since));
-    found
+    Left { segments: found, is_all }
 }
 
 fn files_below(
@@ -76,7 +86,7 @@ fn files_below(
 ) -> io::Result<()> {
     for run in fs::read_dir(output_dir)?.flatten() {
         let path = run.path();
-        if Some(path.as_path()) != except && run.file_type()?.is_dir() {
+        if Some(path.as_path()) != except && run.file_type().is_ok_and(|kind| kind.is_dir()) {
             // One that cannot be listed keeps nobody from the others.
             let _ = files_in(&path, found);
         }

@@ -36,6 +36,8 @@ impl Label {
 
 /// Longest label that is read.
 const LABEL: u64 = 16 << 10;
+/// Longest body that is written and read: some times as long as any that the queue gives.
+const BODY: u32 = 64 << 20;
 /// Bytes before each batch, and where in them stand the checksum and whether it has gone.
 const HEAD: usize = 24;
 const CHECKSUM: usize = 16;
@@ -67,6 +69,13 @@ pub(super) struct Entry {
     pub(super) since: u64,
 }
 
+impl Entry {
+    /// Where in the file it begins.
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+}
+
 impl Segment {
     /// Makes a file. Until it is locked and labelled it has another name.
     pub(super) fn create(path: PathBuf, label: &Label) -> io::Result<Segment> {
@@ -75,6 +84,7 @@ impl Segment {
         let mut line = serde_json::to_vec(label)?;
         line.push(b'\n');
         let made = lock(&file)
+            .and_then(|()| may_reach(line.len() as u64))
             .and_then(|()| file.write_all(&line))
             .and_then(|()| fs::rename(&unfinished, &path));
         if made.is_err() {
@@ -128,11 +138,10 @@ impl Segment {
 
     /// Adds a batch. It is in the file, or the file is as it was.
     pub(super) fn append(&mut self, body: &[u8], spans: u32, since: u64) -> io::Result<()> {
-        let bytes = u32::try_from(body.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let bytes = u32::try_from(body.len()).ok().filter(|bytes| *bytes <= BODY);
+        let bytes = bytes.ok_or(io::ErrorKind::FileTooLarge)?;
         let len = (HEAD + body.len()) as u64;
-        if self.end + len > files::longest() {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
+        may_reach(self.end + len)?;
         let mut written = Vec::with_capacity(HEAD + body.len());
         written.extend(bytes.to_le_bytes());
         written.extend(spans.to_le_bytes());
@@ -171,15 +180,14 @@ impl Segment {
     /// The oldest batch has gone. If that cannot be noted, whoever takes the file over sends it once more.
     pub(super) fn pop_front(&mut self) -> Option<Entry> {
         let entry = self.entries.pop_front()?;
-        // Without entries the file goes as a whole.
-        if !self.entries.is_empty() {
-            let _ = self.note_gone(entry.at);
-        }
+        // That of the last one, too: perhaps the file cannot be removed.
+        let _ = self.note_gone(entry.at);
         Some(entry)
     }
 
     fn note_gone(&mut self, at: u64) -> io::Result<()> {
         self.settle()?;
+        may_reach(at + HEAD as u64)?;
         let (mut file, _) = self.file.get()?;
         file.seek(SeekFrom::Start(at + GONE as u64))?;
         file.write_all(&1_u32.to_le_bytes())
@@ -214,6 +222,11 @@ fn lock(file: &File) -> io::Result<()> {
     }
 }
 
+/// Whether this process may write a file up to there, also one that is longer already. To try would end it.
+fn may_reach(len: u64) -> io::Result<()> {
+    if len <= files::longest() { Ok(()) } else { Err(io::ErrorKind::FileTooLarge.into()) }
+}
+
 /// What a file holds: its label, the batches that have not gone, and where the last whole one ends.
 fn read(file: &File) -> io::Result<(Label, VecDeque<Entry>, u64)> {
     let len = file.metadata()?.len();
@@ -233,7 +246,8 @@ fn read(file: &File) -> io::Result<(Label, VecDeque<Entry>, u64)> {
         let [bytes, spans] = [0, 4].map(|at| number(&head, at));
         let since = u64::from(number(&head, 8)) | u64::from(number(&head, 12)) << 32;
         let next = end + HEAD as u64 + u64::from(bytes);
-        if next > len {
+        // No batch is empty: where zeros stand, the machine went down before what was written was on its disk.
+        if bytes == 0 || bytes > BODY || next > len {
             break;
         }
         if number(&head, GONE) == 0 {

@@ -28,8 +28,7 @@ impl Runs {
         let limits = OutboxLimits { max_bytes, max_age: Duration::from_nanos(hours * HOUR) };
         let (version, endpoint) = (Label::VERSION, "http://collector:4318/".to_owned());
         let label = Label { version, encoding: Encoding::Protobuf, endpoint };
-        let (stem, segments) = (stem.to_owned(), VecDeque::new());
-        Outbox { dir, stem, label, limits, segments, made: 0 }
+        Outbox::empty(dir, stem, label, limits, Whose::OfRun)
     }
 
     fn files(&self, run: &str) -> Vec<String> {
@@ -151,6 +150,80 @@ fn of_other_runs_only_what_was_to_go_to_the_same_endpoint_is_taken_over() {
 }
 
 #[test]
+fn what_is_left_in_many_files_is_all_taken_over_a_part_at_a_time() {
+    let runs = Runs::new();
+    for number in 0..150 {
+        put(&mut runs.outbox("run", &format!("dead-{number}"), 1 << 20, 1), "body", number);
+    }
+    let mut next = runs.outbox("run", "next", 1 << 20, 1);
+    next.adopt();
+    assert_eq!(next.segments.len(), 64, "each stays open");
+    put(&mut next, "ours", 0);
+    let bodies = take_all(&mut next);
+    assert_eq!(bodies.iter().filter(|body| *body == "body").count(), 150);
+    assert_eq!(bodies.len(), 151);
+    assert_eq!(runs.files("run"), [""; 0]);
+}
+
+#[test]
+fn what_is_left_is_taken_over_whole_when_the_first_part_has_expired() {
+    let runs = Runs::new();
+    for number in 0..100 {
+        put(&mut runs.outbox("run", &format!("dead-{number}"), 1 << 20, 1), "body", HOUR);
+    }
+    let mut next = runs.outbox("run", "next", 1 << 20, 1);
+    next.adopt();
+    let mut gone = 0;
+    while !next.is_empty() {
+        gone += next.expire(3 * HOUR).inherited;
+    }
+    assert_eq!((gone, runs.files("run")), (200, Vec::new()));
+}
+
+#[test]
+fn what_has_gone_is_not_sent_again_if_its_file_cannot_be_removed() {
+    let runs = Runs::new();
+    let mut dead = runs.outbox("run", "dead", 1 << 20, 1);
+    put(&mut dead, "one", 0);
+    // As in a directory that may not be changed, which root may.
+    let (path, elsewhere) = (runs.path("run"), runs.0.join("elsewhere"));
+    fs::rename(&path, &elsewhere).unwrap();
+    assert_eq!(take_all(&mut dead), ["one"]);
+    fs::rename(&elsewhere, &path).unwrap();
+    let mut next = runs.outbox("run", "next", 1 << 20, 1);
+    next.adopt();
+    assert!(next.is_empty());
+    assert_eq!(runs.files("run"), [""; 0]);
+}
+
+#[test]
+fn zeros_at_the_end_of_a_file_are_no_batches() {
+    let runs = Runs::new();
+    put(&mut runs.outbox("run", "a", 1 << 20, 1), "one", 0);
+    let path = runs.path("run");
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    // As a machine leaves it that was switched off.
+    file.set_len(1 << 20).unwrap();
+    let segment = Segment::adopt(path).unwrap().unwrap();
+    assert_eq!(segment.entries().count(), 1);
+}
+
+#[test]
+fn a_length_that_no_batch_has_takes_no_memory() {
+    let runs = Runs::new();
+    put(&mut runs.outbox("run", "a", 1 << 20, 1), "one", u64::MAX);
+    let path = runs.path("run");
+    let len = fs::metadata(&path).unwrap().len();
+    let mut file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    file.write_all(&[0xff; 24 - 4]).unwrap();
+    file.write_all(&[0; 4]).unwrap();
+    // Most of it is not on the disk.
+    file.set_len(len + (5 << 30)).unwrap();
+    let segment = Segment::adopt(path).unwrap().unwrap();
+    assert_eq!((segment.entries().count(), segment.len()), (1, len));
+}
+
+#[test]
 fn a_batch_that_a_kill_cut_short_is_left_out() {
     let runs = Runs::new();
     let mut outbox = runs.outbox("run", "a", 1 << 20, 1);
@@ -211,6 +284,19 @@ fn the_oldest_file_goes_when_there_is_no_room_left() {
     assert_eq!((lost / 2 + left, left), (100, 34));
     assert!(outbox.append(&vec![0; (1 << 20) + 1], 1, 0).is_err(), "it would never fit");
     assert!(outbox.is_empty());
+}
+
+#[test]
+fn a_bound_below_the_least_length_of_a_file_holds() {
+    let runs = Runs::new();
+    let mut outbox = runs.outbox("run", "a", 10_000, 1);
+    let mut lost = 0;
+    for _ in 0..20 {
+        lost += put(&mut outbox, &"x".repeat(1000), 0).counted;
+        let len = |name| fs::metadata(runs.0.join("run").join(name)).unwrap().len();
+        assert!(runs.files("run").into_iter().map(len).sum::<u64>() <= 10_000);
+    }
+    assert_eq!(lost / 2 + take_all(&mut outbox).len() as u64, 20);
 }
 
 #[test]

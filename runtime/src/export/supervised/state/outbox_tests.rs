@@ -37,7 +37,7 @@ fn spans_that_are_put_aside_wait_until_they_are_out() {
     assert_eq!(state.verdict(), Err("3 spans wait in the outbox: away".to_owned()));
     let standing = Standing { taken: 3, gone: 3, lost: 0 };
     assert_eq!(state.standing(), standing, "they are safe");
-    state.settled(3, &[(1, failure(Cause::Rejected))]);
+    state.settled(3, &[(1, failure(Cause::Rejected))], now);
     let status = check(&state, 3);
     assert_eq!((status.outbox, status.exported, status.failed), (0, 2, 1));
     assert_eq!(state.standing(), standing, "they were safe when they left");
@@ -53,9 +53,9 @@ fn with_the_last_of_them_the_exporter_is_well_again() {
         state.troubled("away");
         done(&mut state);
     }
-    state.settled(2, &[]);
+    state.settled(2, &[], now);
     assert_eq!(check(&state, 4).failing.as_deref(), Some("away"));
-    state.settled(2, &[]);
+    state.settled(2, &[], now);
     assert_eq!(check(&state, 4).failing, None);
     assert_eq!(state.verdict(), Ok(()));
 }
@@ -124,7 +124,7 @@ fn of_a_call_that_was_given_up_nothing_counts_twice() {
     assert_eq!(check(&state, 3).failed_by, [("timeout", 3)]);
     assert_eq!(state.stored(3), 0, "they are lost already");
     done(&mut state);
-    state.settled(0, &[]);
+    state.settled(0, &[], now);
     assert_eq!(check(&state, 3).failed, 3);
 }
 
@@ -135,4 +135,51 @@ fn what_is_on_its_way_when_the_exporter_ends_is_lost() {
     assert!(state.news(now, DUE, Waker::noop()).is_ok());
     state.close(Some("it has ended"));
     assert_eq!(check(&state, 2).failed_by, [("already_shutdown", 2)]);
+}
+
+#[test]
+fn a_busy_exporter_is_woken_as_soon_as_there_is_little_room() {
+    let (mut state, now) = (state(Some(8), 8), Instant::now());
+    put(&mut state, 2, now);
+    assert!(state.next(now + DELAY).is_ok());
+    let later = now + DELAY;
+    put(&mut state, 4, later);
+    assert_eq!(state.news(later, CROWDED, Waker::noop()), Err(None));
+    assert!(put(&mut state, 1, later), "more than half of the queue is taken");
+    assert!(state.news(later, CROWDED, Waker::noop()).is_ok());
+}
+
+#[test]
+fn an_exporter_whose_spans_leave_the_disk_does_not_hang() {
+    let (mut state, mut now) = (state(None, 2), Instant::now());
+    put(&mut state, 2, now);
+    assert!(state.next(now).is_ok());
+    state.stored(2);
+    done(&mut state);
+    state.ask(now + 4 * TIMEOUT, false);
+    assert!(matches!(state.next(now), Ok(Task::Flush(_))));
+    for _ in 0..3 {
+        now += TIMEOUT / 2 + GRACE;
+        state.watch(now);
+        state.settled(0, &[], now);
+    }
+    assert!(state.is_flushing());
+    put(&mut state, 2, now);
+    assert_eq!(check(&state, 4).failed, 0);
+    state.watch(now + 2 * TIMEOUT);
+    assert!(!state.is_flushing(), "without any progress it does");
+}
+
+#[test]
+fn what_others_left_makes_it_well_again_and_what_is_refused_does_not() {
+    let (mut state, now) = (state(None, 3), Instant::now());
+    state.troubled("away");
+    state.settled(0, &[], now);
+    assert_eq!(check(&state, 0).failing, None, "a server that takes it is there");
+    put(&mut state, 3, now);
+    assert!(state.next(now).is_ok());
+    state.stored(3);
+    done(&mut state);
+    state.settled(3, &[(1, failure(Cause::Rejected))], now);
+    assert_eq!(check(&state, 3).failing.as_deref(), Some("away"));
 }

@@ -4,7 +4,7 @@ use super::State;
 use crate::export::supervised::Batch;
 #[cfg(feature = "_network")]
 use {
-    super::{Failure, QUEUE_BYTES},
+    super::Failure,
     std::mem,
     std::task::Waker,
     std::time::{Duration, Instant},
@@ -128,9 +128,7 @@ impl<B: Batch> State<B> {
     /// Whether the oldest batch is to be given out, or how long until it is.
     fn due(&self, now: Instant, listen: Listen) -> Result<(), Option<Duration>> {
         if !listen.every_batch {
-            let most = self.batching.max_queue_size.unwrap_or(usize::MAX);
-            let is_crowded = self.spans > most / 2 || self.bytes > QUEUE_BYTES / 2;
-            return if is_crowded { Ok(()) } else { Err(None) };
+            return if self.is_crowded() { Ok(()) } else { Err(None) };
         }
         let since = self.waiting.front().map(|oldest| oldest.since).or(self.out).ok_or(None)?;
         let left = self.batching.schedule_delay.saturating_sub(now.duration_since(since));
@@ -159,8 +157,16 @@ impl<B: Batch> State<B> {
         self.lose(*cause, spans, problem);
     }
 
-    /// So many of the spans on disk are there no more: they are out, but for the losses.
-    pub(in super::super) fn settled(&mut self, spans: u64, losses: &[(u64, Failure)]) {
+    /// So many of the spans on disk are there no more: they are out, but for the losses. A flush that gets on does not hang.
+    pub(in super::super) fn settled(
+        &mut self,
+        spans: u64,
+        losses: &[(u64, Failure)],
+        now: Instant,
+    ) {
+        if let Some(call) = self.call.as_mut().filter(|call| call.answers) {
+            call.since = now;
+        }
         let mut left = spans.min(self.stored.spans);
         self.stored.spans -= left;
         for (spans, Failure { cause, problem }) in losses {
@@ -172,7 +178,7 @@ impl<B: Batch> State<B> {
             }
         }
         self.exported += left;
-        if left > 0 && self.stored.spans == 0 {
+        if losses.is_empty() && self.stored.spans == 0 {
             (self.failing, self.failing_since) = (None, None);
         }
     }
