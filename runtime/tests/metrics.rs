@@ -23,6 +23,10 @@ use std::time::{Duration, Instant};
 use support::{LONG, config, flush, problems, scenarios, sink, steps, wait_until, written};
 use work::{Generate, attention, failing, work};
 
+const STEPS: [f64; 19] = [
+    0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
+    10.0, 20.0, 50.0, 100.0,
+];
 const DOUBLING: [f64; 14] =
     [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 
@@ -52,12 +56,12 @@ fn series(values: impl IntoIterator<Item = (Labels, f64)>) -> BTreeMap<Labels, S
     let mut all = BTreeMap::new();
     for (labels, value) in values {
         let series = all.entry(labels).or_insert_with(|| Series {
-            bounds: DOUBLING.to_vec(),
-            buckets: vec![0; DOUBLING.len() + 1],
+            bounds: STEPS.to_vec(),
+            buckets: vec![0; STEPS.len() + 1],
             count: 0,
             sum: 0.0,
         });
-        series.buckets[DOUBLING.iter().filter(|bound| **bound < value).count()] += 1;
+        series.buckets[STEPS.iter().filter(|bound| **bound < value).count()] += 1;
         series.count += 1;
         series.sum += value;
     }
