@@ -8,6 +8,7 @@ mod environment;
 mod from_env;
 mod host;
 mod limits;
+mod near;
 mod otlp;
 mod resource;
 mod sampler;
@@ -354,5 +355,9 @@ fn unread(
     asked: &BTreeSet<String>,
 ) -> impl Iterator<Item = ConfigWarning> {
     let unread = present.filter(|name| name.starts_with("STAGETRACE_") && !asked.contains(name));
-    unread.map(|variable| ConfigWarning { variable, problem: ConfigProblem::UnknownName })
+    unread.map(|variable| {
+        let ours = asked.iter().filter(|name| name.starts_with("STAGETRACE_"));
+        let nearest = near::nearest(&variable, ours.map(String::as_str)).map(str::to_owned);
+        ConfigWarning { variable, problem: ConfigProblem::UnknownName { nearest } }
+    })
 }

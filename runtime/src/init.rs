@@ -101,7 +101,9 @@ fn start(config: TraceConfig, mut more: Vec<OpenSink>) -> Result<TraceGuard, Ini
         }
         complain::set_level(settings.log_level);
         for warning in &settings.warnings {
-            complain::warn(&warning.variable, warning);
+            // Not by the variable alone, of which several members may be wrong.
+            let line = warning.to_string();
+            complain::warn(&line, &line);
         }
         let running = settings.enabled.then(|| run(&settings, more)).flatten();
         Started { settings, running }

@@ -261,15 +261,17 @@ fn each_variable_that_cannot_be_used_is_one_line_and_the_rest_holds() {
     let ran = alone(|| {
         let _trace = start();
         job();
-        assert_eq!(stagetrace::status().warnings.len(), 4);
+        assert_eq!(stagetrace::status().warnings.len(), 6);
     })
     .env("STAGETRACE_LEVEL", "lots")
     .env("STAGETRACE_LEVLE", "3")
     .env("OTEL_TRACES_SAMPLER", "sometimes\n\x1b[31m")
     .env("OTEL_EXPORTER_OTLP_LOGS_HEADERS", "authorization=secret")
+    // Two members of one variable are two lines.
+    .env("OTEL_RESOURCE_ATTRIBUTES", "one,a=1,two")
     .run();
-    assert_eq!(ran.complaints().len(), 4, "{}", ran.stderr);
-    assert_eq!(ran.stderr.lines().count(), 4, "{}", ran.stderr);
+    assert_eq!(ran.complaints().len(), 6, "{}", ran.stderr);
+    assert_eq!(ran.stderr.lines().count(), 6, "{}", ran.stderr);
     assert!(!ran.stderr.contains("secret") && !ran.stderr.contains('\x1b'), "{}", ran.stderr);
     assert_eq!(ran.spans().len(), 50 * 4);
 }

@@ -20,6 +20,11 @@ pub(super) fn words<T: Choice>() -> String {
     T::WORDS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
 }
 
+/// What our own switches say. Any other text is ignored: a typo is no reason to switch something off.
+impl Choice for bool {
+    const WORDS: &'static [(&'static str, Self)] = &[("true", true), ("false", false)];
+}
+
 /// Where the mapped recording lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mapping {

@@ -1,8 +1,9 @@
 //! The rules by which a variable of the environment is read, and nothing about what it means.
 //!
-//! Empty means unset, blanks around a value do not count. A boolean is true only for `true`, any
-//! case. A number that does not parse warns and is ignored; one out of range acts as the nearest
-//! inside. An unknown word warns and is ignored; case does not matter. Times are milliseconds.
+//! Empty means unset, blanks around a value do not count. A boolean of OpenTelemetry's is true only
+//! for `true`, any case; one of ours is one of two words. A number that does not parse warns and is
+//! ignored; one out of range acts as the nearest inside. An unknown word warns and is ignored; case
+//! does not matter. Times are milliseconds.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -52,6 +53,7 @@ impl<'a> Environment<'a> {
         (self.lookup)(name).is_some_and(|value| !value.to_string_lossy().trim().is_empty())
     }
 
+    /// A boolean of OpenTelemetry's: whatever else stands there means false.
     pub(super) fn boolean(&mut self, name: &str) -> Option<bool> {
         let value = self.text(name)?;
         let is_true = value.eq_ignore_ascii_case("true");
@@ -120,28 +122,32 @@ impl<'a> Environment<'a> {
     /// The members of `key=value,key=value`, values percent-decoded, later ones last. A member
     /// that is wrong costs only itself.
     pub(super) fn pairs(&mut self, name: &str) -> Vec<(String, String)> {
-        self.pairs_or(name, |member, rule| ConfigProblem::Malformed { value: member.into(), rule })
+        let problem = |_, member: &str, problem| {
+            let value = member.to_owned();
+            ConfigProblem::Malformed { value, problem }
+        };
+        self.pairs_or(name, problem).into_iter().map(|(_, pair)| pair).collect()
     }
 
-    /// The same where values may be secret: no warning repeats one.
+    /// The same where values may be secret: no warning repeats one. Each with its position, from 1.
     #[cfg(feature = "_network")]
-    pub(super) fn secret_pairs(&mut self, name: &str) -> Vec<(String, String)> {
-        self.pairs_or(name, |_, rule| ConfigProblem::Secret { rule })
+    pub(super) fn secret_pairs(&mut self, name: &str) -> Vec<(usize, (String, String))> {
+        self.pairs_or(name, |position, _, problem| ConfigProblem::Secret { position, problem })
     }
 
     fn pairs_or(
         &mut self,
         name: &str,
-        problem: impl Fn(&str, &'static str) -> ConfigProblem,
-    ) -> Vec<(String, String)> {
+        problem: impl Fn(usize, &str, &'static str) -> ConfigProblem,
+    ) -> Vec<(usize, (String, String))> {
         let Some(value) = self.text(name) else {
             return Vec::new();
         };
         let mut pairs = Vec::new();
-        for member in members(&value) {
+        for (position, member) in (1..).zip(members(&value)) {
             match pair(member) {
-                Ok(pair) => pairs.push(pair),
-                Err(rule) => self.warn(name, problem(member, rule)),
+                Ok(pair) => pairs.push((position, pair)),
+                Err(wrong) => self.warn(name, problem(position, member, wrong)),
             }
         }
         pairs
@@ -175,15 +181,15 @@ fn members(list: &str) -> impl Iterator<Item = &str> {
     list.split(',').map(str::trim).filter(|member| !member.is_empty())
 }
 
-/// A member of a list, or the rule that it breaks.
+/// A member of a list, or what is wrong with it.
 fn pair(member: &str) -> Result<(String, String), &'static str> {
-    let (key, value) = member.split_once('=').ok_or("a member is key=value")?;
+    let (key, value) = member.split_once('=').ok_or("is not key=value")?;
     let (key, value) = (key.trim(), value.trim());
     if key.is_empty() {
-        return Err("a member is key=value");
+        return Err("has no key before its `=`");
     }
     let value = percent_decode_str(value).decode_utf8();
-    let value = value.map_err(|_| "a value is percent-encoded UTF-8")?;
+    let value = value.map_err(|_| "has a value that is not percent-encoded UTF-8")?;
     Ok((key.to_owned(), value.into_owned()))
 }
 

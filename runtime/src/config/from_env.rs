@@ -53,8 +53,9 @@ fn run(config: &mut TraceConfig, env: &mut Environment<'_>) {
         if run_id.parse::<RunId>().is_ok() {
             config.run_id = Some(run_id);
         } else {
-            let rule = "a run id is 1 to 128 of A-Z a-z 0-9 . _ -, and not `.` or `..`";
-            env.warn("STAGETRACE_RUN_ID", ConfigProblem::Malformed { value: run_id, rule });
+            let problem =
+                "is no run id, which is 1 to 128 of A-Z a-z 0-9 . _ -, and not `.` or `..`";
+            env.warn("STAGETRACE_RUN_ID", ConfigProblem::Malformed { value: run_id, problem });
         }
     }
     if let Some(level) = env.number("STAGETRACE_LEVEL", 0..=i64::from(MAX_LEVEL), "a level, 0 to 3")
@@ -68,7 +69,7 @@ fn run(config: &mut TraceConfig, env: &mut Environment<'_>) {
     if let Some(mapping) = env.choice("STAGETRACE_MAPPING") {
         config.mapping = mapping;
     }
-    if let Some(jsonl) = env.boolean("STAGETRACE_JSONL") {
+    if let Some(jsonl) = env.choice("STAGETRACE_JSONL") {
         config.jsonl = jsonl;
     }
     if let Some(bytes) = env.bytes("STAGETRACE_JSONL_MAX_BYTES", 0..=u64::MAX) {
@@ -107,10 +108,15 @@ fn sampling(config: &mut TraceConfig, env: &mut Environment<'_>) {
     if let Some(sampler) = env.choice("OTEL_TRACES_SAMPLER") {
         config.sampler = sampler;
     }
-    if let Some(ratio) = env.number("OTEL_TRACES_SAMPLER_ARG", 0.0..=1.0, "a ratio, 0 to 1") {
+    const RATIO: &str = "OTEL_TRACES_SAMPLER_ARG";
+    if let Some(ratio) = env.number(RATIO, 0.0..=1.0, "a ratio, 0 to 1") {
+        if config.sampler.ratio().is_none() {
+            let when = "without OTEL_TRACES_SAMPLER=traceidratio or parentbased_traceidratio";
+            env.warn(RATIO, ConfigProblem::NoEffect { when });
+        }
         config.sampler = config.sampler.with_ratio(ratio);
     }
-    if let Some(trust) = env.boolean("STAGETRACE_TRUST_CALLERS") {
+    if let Some(trust) = env.choice("STAGETRACE_TRUST_CALLERS") {
         config.trust_callers = trust;
     }
 }

@@ -84,6 +84,12 @@ fn supported() -> Vec<(&'static str, &'static str, TraceConfig)> {
     all
 }
 
+fn ratio_without_sampler() -> ConfigWarning {
+    let when = "without OTEL_TRACES_SAMPLER=traceidratio or parentbased_traceidratio";
+    let problem = ConfigProblem::NoEffect { when };
+    ConfigWarning { variable: "OTEL_TRACES_SAMPLER_ARG".into(), problem }
+}
+
 fn of_recorder() -> Vec<(&'static str, &'static str, TraceConfig)> {
     let new = TraceConfig::new;
     let ms = Duration::from_millis;
@@ -97,7 +103,9 @@ fn of_recorder() -> Vec<(&'static str, &'static str, TraceConfig)> {
         ("OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_latest_experimental", new()),
         ("OTEL_PROPAGATORS", "Baggage, tracecontext", new()),
         ("OTEL_TRACES_SAMPLER", "Always_Off", new().sampler(Sampler::AlwaysOff)),
-        ("OTEL_TRACES_SAMPLER_ARG", "0.5", new()), // Without a sampler that has a ratio.
+        ("OTEL_TRACES_SAMPLER_ARG", "0.5", {
+            TraceConfig { warnings: vec![ratio_without_sampler()], ..new() }
+        }),
         ("OTEL_BSP_SCHEDULE_DELAY", "7", new().batching(|b| b.schedule_delay = ms(7))),
         ("OTEL_BSP_EXPORT_TIMEOUT", "7", new().batching(|b| b.export_timeout = ms(7))),
         ("OTEL_BSP_MAX_QUEUE_SIZE", "7", new().batching(|b| b.max_queue_size = Some(7))),
@@ -246,6 +254,9 @@ fn what_cannot_be_used_warns_and_changes_nothing() {
         ("OTEL_RESOURCE_ATTRIBUTES", "no-equals-sign"),
         ("OTEL_RESOURCE_ATTRIBUTES", "=value"),
         ("OTEL_RESOURCE_ATTRIBUTES", "key=%FF"),
+        ("STAGETRACE_JSONL", "yes"),
+        ("STAGETRACE_JSONL", "0"),
+        ("STAGETRACE_TRUST_CALLERS", "on"),
         ("OTEL_TRACES_EXPORTER", "zipkin"),
         #[cfg(not(feature = "_network"))]
         ("OTEL_TRACES_EXPORTER", "otlp"),
@@ -282,7 +293,7 @@ fn a_number_out_of_range_warns_and_acts_as_the_nearest() {
 }
 
 #[test]
-fn a_boolean_is_true_only_for_true() {
+fn a_boolean_of_opentelemetry_is_true_only_for_true() {
     for (value, disabled, warnings) in [
         ("true", true, 0),
         ("TRUE", true, 0),
@@ -295,10 +306,14 @@ fn a_boolean_is_true_only_for_true() {
         assert_eq!(config.enabled, !disabled, "{value}");
         assert_eq!(config.warnings().len(), warnings, "{value}");
     }
-    // Where the default is true, another text means false all the same.
-    let config = from(&[("STAGETRACE_JSONL", "1")]);
-    assert!(!config.jsonl);
-    assert_eq!(config.warnings().len(), 1);
+}
+
+#[test]
+fn a_boolean_of_ours_that_is_misspelt_switches_nothing_off() {
+    let config = from(&[("STAGETRACE_JSONL", "ture")]);
+    assert!(config.jsonl);
+    let expected = "STAGETRACE_JSONL: ture is none of true, false: ignored";
+    assert_eq!(config.warnings()[0].to_string(), expected);
 }
 
 #[test]
@@ -314,19 +329,41 @@ fn a_sampler_takes_its_ratio_from_the_other_variable() {
 }
 
 #[test]
+fn a_ratio_for_a_sampler_that_has_none_warns() {
+    let ratio = ("OTEL_TRACES_SAMPLER_ARG", "0.1");
+    for variables in [vec![ratio], vec![ratio, ("OTEL_TRACES_SAMPLER", "always_on")]] {
+        let config = from(&variables);
+        assert_eq!(config.warnings(), [ratio_without_sampler()], "{variables:?}");
+    }
+    let expected = "OTEL_TRACES_SAMPLER_ARG has no effect without OTEL_TRACES_SAMPLER=traceidratio or \
+                    parentbased_traceidratio";
+    assert_eq!(ratio_without_sampler().to_string(), expected);
+    assert_eq!(from(&[ratio, ("OTEL_TRACES_SAMPLER", "traceidratio")]).warnings(), []);
+}
+
+#[test]
 fn a_list_keeps_what_it_can_use() {
-    let config = from(&[("OTEL_RESOURCE_ATTRIBUTES", "a=1,broken,a=2,c=%e2%82%ac=x")]);
+    let config = from(&[("OTEL_RESOURCE_ATTRIBUTES", "a=1,broken,a=2,c=%e2%82%ac=x,=1")]);
     let expected = [("a".to_owned(), "2".into()), ("c".to_owned(), "€=x".into())];
     assert_eq!(config.resource, expected);
-    assert_eq!(config.warnings().len(), 1);
+    let warnings: Vec<_> = config.warnings().iter().map(ToString::to_string).collect();
+    let expected = [
+        "OTEL_RESOURCE_ATTRIBUTES: broken is not key=value: ignored",
+        "OTEL_RESOURCE_ATTRIBUTES: =1 has no key before its `=`: ignored",
+    ];
+    assert_eq!(warnings, expected);
 }
 
 #[test]
 fn a_misspelt_name_of_ours_warns() {
-    let present = ["STAGETRACE_LEVEL", "STAGETRACE_LEVLE", "OTEL_NOVELTY", "HOME"];
+    let present =
+        ["STAGETRACE_LEVEL", "STAGETRACE_LEVLE", "STAGETRACE_NOVELTY", "OTEL_NOVELTY", "HOME"];
     let warnings: Vec<_> = unread(present.into_iter().map(str::to_owned), &known()).collect();
-    let expected = "STAGETRACE_LEVLE is no variable of stagetrace: ignored";
-    assert_eq!(warnings.iter().map(ToString::to_string).collect::<Vec<_>>(), [expected]);
+    let expected = [
+        "STAGETRACE_LEVLE is no variable of stagetrace: ignored; is STAGETRACE_LEVEL meant?",
+        "STAGETRACE_NOVELTY is no variable of stagetrace: ignored",
+    ];
+    assert_eq!(warnings.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
 }
 
 #[cfg(unix)]

@@ -12,7 +12,7 @@ const SHOWN: usize = 64;
 /// hold secrets (`OTEL_EXPORTER_OTLP_HEADERS`) are never repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigWarning {
-    /// The variable's name, as in `OTEL_TRACES_SAMPLER`.
+    /// The variable's name, as in `OTEL_TRACES_SAMPLER`; or the program's own call, as in `Otlp::certificate`.
     pub variable: String,
     /// What is wrong with it.
     pub problem: ConfigProblem,
@@ -51,14 +51,16 @@ pub enum ConfigProblem {
     Malformed {
         /// The text found.
         value: String,
-        /// The rule, as in `a member is key=value`.
-        rule: &'static str,
+        /// What is wrong with it, as in `is not key=value`.
+        problem: &'static str,
     },
     /// A member of what may hold secrets, so that nothing of it is repeated: it breaks the rule of its variable, and so
     /// is ignored.
     Secret {
-        /// The rule, or what is against it.
-        rule: &'static str,
+        /// Which member, counted from 1. Empty ones do not count.
+        position: usize,
+        /// What is wrong with it, as in `is not key=value`.
+        problem: &'static str,
     },
     /// With this nothing can be sent; the local files are written.
     NotSent(OtlpError),
@@ -71,8 +73,23 @@ pub enum ConfigProblem {
         /// What happens instead.
         instead: &'static str,
     },
+    /// A word among others that is understood, but not supported by this build; the text says what holds instead.
+    WordNotSupported {
+        /// The word.
+        word: &'static str,
+        /// What happens instead.
+        instead: &'static str,
+    },
+    /// Understood, but the other settings leave it nothing to do.
+    NoEffect {
+        /// In which case it would have an effect, or has none, as in `with an http:// endpoint`.
+        when: &'static str,
+    },
     /// Begins with `STAGETRACE_` but is no variable of ours: probably misspelt.
-    UnknownName,
+    UnknownName {
+        /// The variable of ours that is spelt nearly the same.
+        nearest: Option<String>,
+    },
 }
 
 impl fmt::Display for ConfigWarning {
@@ -92,10 +109,13 @@ impl fmt::Display for ConfigWarning {
             ConfigProblem::UnknownWord { value, expected } => {
                 write!(f, "{name}: {} is none of {expected}: ignored", shown(value))
             }
-            ConfigProblem::Malformed { value, rule } => {
-                write!(f, "{name}: {}: {rule}: ignored", shown(value))
+            ConfigProblem::Malformed { value, problem } => {
+                write!(f, "{name}: {} {problem}: ignored", shown(value))
             }
-            ConfigProblem::Secret { rule } => write!(f, "{name}: a member {rule}: ignored"),
+            ConfigProblem::Secret { position, problem } => {
+                let ordinal = Ordinal(*position);
+                write!(f, "{name}: the {ordinal} member {problem}: ignored")
+            }
             ConfigProblem::NotSent(error) => {
                 write!(f, "{name}: {error}: nothing is sent, the local files are written")
             }
@@ -104,7 +124,14 @@ impl fmt::Display for ConfigWarning {
             ConfigProblem::NotSupported { instead } => {
                 write!(f, "{name} has no effect in this build: {instead}")
             }
-            ConfigProblem::UnknownName => write!(f, "{name} is no variable of stagetrace: ignored"),
+            ConfigProblem::WordNotSupported { word, instead } => {
+                write!(f, "{name}: {word} has no effect in this build: {instead}")
+            }
+            ConfigProblem::NoEffect { when } => write!(f, "{name} has no effect {when}"),
+            ConfigProblem::UnknownName { nearest } => {
+                write!(f, "{name} is no variable of stagetrace: ignored")?;
+                nearest.iter().try_for_each(|nearest| write!(f, "; is {nearest} meant?"))
+            }
         }
     }
 }
@@ -123,6 +150,22 @@ impl fmt::Display for Shown<'_> {
             }
         }
         if text.chars().nth(limit).is_some() { f.write_str("..") } else { Ok(()) }
+    }
+}
+
+/// A position in a list, as in `3rd`.
+struct Ordinal(usize);
+
+impl fmt::Display for Ordinal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let suffix = match (self.0 % 10, self.0 % 100) {
+            (_, 11..=13) => "th",
+            (1, _) => "st",
+            (2, _) => "nd",
+            (3, _) => "rd",
+            _ => "th",
+        };
+        write!(f, "{}{suffix}", self.0)
     }
 }
 
@@ -153,5 +196,11 @@ mod tests {
         };
         let expected = "OTEL_SDK_DISABLED=yes is neither true nor false: taken for false";
         assert_eq!(warning.to_string(), expected);
+    }
+
+    #[test]
+    fn positions_are_written_as_one_says_them() {
+        let said = [1, 2, 3, 4, 11, 12, 13, 21, 112].map(|position| Ordinal(position).to_string());
+        assert_eq!(said, ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "112th"]);
     }
 }

@@ -46,16 +46,13 @@ pub(in super::super) enum Exporter {
 
 impl Choice for Exporter {
     const WORDS: &'static [(&'static str, Self)] =
-        &[("none", Self::None), ("otlp", Self::Otlp), ("console", Self::Console)];
+        &[("none", Self::None), ("otlp", Self::Otlp), (CONSOLE, Self::Console)];
 }
 
 /// Reads what is said about sending spans.
 #[cfg(feature = "_network")]
 pub(in super::super) fn apply(env: &mut Environment<'_>) -> Otlp {
     let exporters = env.choices::<Exporter>(SWITCH).unwrap_or_default();
-    if exporters.contains(&Exporter::Console) {
-        env.warn(SWITCH, ConfigProblem::NotSupported { instead: NO_CONSOLE });
-    }
     let switch = |on| Some(Given { value: on, variable: Some(SWITCH) });
     let on = match exporters.as_slice() {
         all if all.contains(&Exporter::Otlp) => switch(true),
@@ -65,6 +62,12 @@ pub(in super::super) fn apply(env: &mut Environment<'_>) -> Otlp {
     let [general, signal] = ENDPOINT;
     let endpoint = |env: &mut Environment<'_>, name| env.text(name).map(|url| given(url, name));
     let (endpoint, traces_endpoint) = (endpoint(env, general), endpoint(env, signal));
+    if exporters.contains(&Exporter::Console) {
+        let has_endpoint = endpoint.is_some() || traces_endpoint.is_some();
+        let is_on = on.map_or(has_endpoint, |on| on.value);
+        let instead = if is_on { SENT_INSTEAD_OF_CONSOLE } else { NO_CONSOLE };
+        env.warn(SWITCH, ConfigProblem::WordNotSupported { word: CONSOLE, instead });
+    }
     let is_given = |path: &PathBuf| !path.to_string_lossy().trim().is_empty();
     let file = |env: &mut Environment<'_>, names| {
         read(env, names, |env, name| env.path(name).filter(is_given))
@@ -100,7 +103,8 @@ pub(in super::super) fn apply(env: &mut Environment<'_>) -> Otlp {
     if exporters.contains(&Exporter::Otlp) {
         env.warn(SWITCH, ConfigProblem::NotSupported { instead: NOT_BUILT });
     } else if exporters.contains(&Exporter::Console) {
-        env.warn(SWITCH, ConfigProblem::NotSupported { instead: NO_CONSOLE });
+        let problem = ConfigProblem::WordNotSupported { word: CONSOLE, instead: NO_CONSOLE };
+        env.warn(SWITCH, problem);
     }
     for name in settings.into_iter().chain(files).flatten() {
         if env.is_set(name) {
@@ -113,7 +117,11 @@ pub(in super::super) fn apply(env: &mut Environment<'_>) -> Otlp {
 #[cfg(not(feature = "_network"))]
 const NOT_BUILT: &str = "it was built without the feature `otlp-grpc` or `otlp-http` of the crate `stagetrace`, the local \
                          files are written";
+const CONSOLE: &str = "console";
 const NO_CONSOLE: &str = "it has no console exporter of its own, the local files are written";
+#[cfg(feature = "_network")]
+const SENT_INSTEAD_OF_CONSOLE: &str = "it has no console exporter of its own, spans are sent to the OTLP endpoint and \
+                                       the local files are written";
 
 /// The value of the signal's variable, else of the general one.
 #[cfg(feature = "_network")]
@@ -132,10 +140,10 @@ fn read<T>(
 fn headers(env: &mut Environment<'_>) -> Vec<Given<(String, String)>> {
     let read = |env: &mut Environment<'_>, name| {
         let mut headers = Otlp::default();
-        for (key, value) in env.secret_pairs(name) {
+        for (position, (key, value)) in env.secret_pairs(name) {
             match target::header(&key, &value) {
                 Ok(_) => headers.set_header(given((key, value), name)),
-                Err(rule) => env.warn(name, ConfigProblem::Secret { rule }),
+                Err(problem) => env.warn(name, ConfigProblem::Secret { position, problem }),
             }
         }
         headers.headers

@@ -55,7 +55,10 @@ impl Target {
             return Ok((None, warnings));
         }
         match Target::build(otlp, &mut warnings) {
-            Ok(target) => Ok((Some(target), warnings)),
+            Ok(target) => {
+                warnings.extend(unused_files(otlp).filter(|_| !target.endpoint.is_https()));
+                Ok((Some(target), warnings))
+            }
             Err(mistake) => mistake.warn(&mut warnings).map(|()| (None, warnings)),
         }
     }
@@ -74,7 +77,7 @@ impl Target {
         let is_exact = otlp.traces_endpoint.is_some();
         let url = endpoint.map_or(default_endpoint(protocol), |given| &given.value);
         let endpoint = Endpoint::parse(url, protocol, is_exact, otlp.insecure.unwrap_or(false));
-        let endpoint = endpoint.and_then(Endpoint::reachable);
+        let endpoint = endpoint.and_then(|found| Endpoint::reachable(found, url.contains("://")));
         let (endpoint, user) = endpoint.map_err(|error| Mistake { variable: of_default, error })?;
 
         Ok(Target {
@@ -143,6 +146,20 @@ fn files(otlp: &Otlp) -> Result<Files, Mistake> {
         }
     };
     Ok(Files { certificate: otlp.certificate.clone(), identity })
+}
+
+/// One warning of files of certificates, however many there are, for an endpoint that is not encrypted.
+fn unused_files(otlp: &Otlp) -> Option<ConfigWarning> {
+    let client = "Otlp::client_certificate";
+    let files = [
+        (&otlp.certificate, "Otlp::certificate"),
+        (&otlp.client_certificate, client),
+        (&otlp.client_key, client),
+    ];
+    let (given, call) = files.into_iter().find_map(|(file, call)| Some((file.as_ref()?, call)))?;
+    let problem =
+        ConfigProblem::NoEffect { when: "with an http:// endpoint: only https:// is encrypted" };
+    Some(ConfigWarning { variable: given.variable.unwrap_or(call).to_owned(), problem })
 }
 
 /// What the protocol says by itself, and what belongs to the connection.

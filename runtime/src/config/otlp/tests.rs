@@ -65,7 +65,7 @@ mod without_network {
 #[cfg(all(feature = "otlp-grpc", feature = "otlp-http"))]
 mod with_network {
     use super::*;
-    use crate::config::Target;
+    use crate::config::{ConfigWarning, Target};
 
     const ENDPOINT: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:1");
 
@@ -81,11 +81,15 @@ mod with_network {
         config(variables).settings().expect("the environment is no mistake of the program's")
     }
 
-    /// Where spans go to with these variables, which are all right.
+    /// Where spans go to with these variables, which are all right, if some without effect.
     fn target(variables: &[(&str, &str)]) -> Option<Target> {
         let settings = settings(variables);
-        assert_eq!(settings.warnings, [], "{variables:?}");
+        assert!(settings.warnings.iter().all(is_of_no_effect), "{variables:?}: {settings:?}");
         settings.target
+    }
+
+    fn is_of_no_effect(warning: &ConfigWarning) -> bool {
+        matches!(warning.problem, ConfigProblem::NoEffect { .. })
     }
 
     /// The same with an endpoint besides.
@@ -101,7 +105,7 @@ mod with_network {
 
     fn of_program(config: TraceConfig) -> Target {
         let settings = config.settings().expect("the program makes no mistake");
-        assert_eq!(settings.warnings, []);
+        assert!(settings.warnings.iter().all(is_of_no_effect), "{settings:?}");
         settings.target.expect("it is switched on")
     }
 
@@ -147,11 +151,23 @@ mod with_network {
     }
 
     #[test]
-    fn an_exporter_that_is_not_built_warns_and_the_other_sends() {
-        let settings = settings(&[("OTEL_TRACES_EXPORTER", "console,otlp")]);
-        assert!(settings.target.is_some());
-        let [warning] = settings.warnings.as_slice() else { panic!("{:?}", settings.warnings) };
-        assert!(matches!(warning.problem, ConfigProblem::NotSupported { .. }), "{warning}");
+    fn an_exporter_that_is_not_built_warns_and_says_what_holds_instead() {
+        let sent = "spans are sent to the OTLP endpoint and the local files are written";
+        for (exporters, more, instead) in [
+            ("console,otlp", vec![], sent),
+            ("console", vec![ENDPOINT], sent),
+            ("console", vec![], "the local files are written"),
+            ("console,none", vec![ENDPOINT], "the local files are written"),
+        ] {
+            let settings = settings(&[&[("OTEL_TRACES_EXPORTER", exporters)][..], &more].concat());
+            assert_eq!(settings.target.is_some(), instead == sent, "{exporters} {more:?}");
+            let [warning] = settings.warnings.as_slice() else { panic!("{:?}", settings.warnings) };
+            let expected = format!(
+                "OTEL_TRACES_EXPORTER: console has no effect in this build: it has no console exporter of its \
+                 own, {instead}"
+            );
+            assert_eq!(warning.to_string(), expected);
+        }
     }
 
     #[test]
@@ -310,6 +326,13 @@ mod with_network {
             assert!(text.starts_with(name) && !text.contains("s3"), "{text}");
             assert_eq!(headers(&settings.target.expect("it is switched on")), [("ok", "1")]);
         }
+        let settings = settings(&[ENDPOINT, (name, "a b=c,x-ok=1,foo")]);
+        let warnings: Vec<_> = settings.warnings.iter().map(ToString::to_string).collect();
+        let expected = [
+            "OTEL_EXPORTER_OTLP_HEADERS: the 3rd member is not key=value: ignored",
+            "OTEL_EXPORTER_OTLP_HEADERS: the 1st member has a name with characters that HTTP does not allow: ignored",
+        ];
+        assert_eq!(warnings, expected);
         // Those of the signal replace all of the others.
         let both =
             with_endpoint(&[(name, "a=1,b=2"), ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "b=3")]);
@@ -426,7 +449,9 @@ mod with_network {
 
     #[test]
     fn an_endpoint_that_is_none_is_the_program_s_mistake_or_a_warning_of_the_environment() {
-        for url in ["c:4318", "http://", "ftp://c", "http://c:x", "http://user:s3cret@"] {
+        for url in
+            ["c:4318", "http://", "ftp://c", "http://c:x", "http://c:0", "http://user:s3cret@"]
+        {
             for name in ["OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"] {
                 let settings = settings(&[(name, url)]);
                 assert_eq!(settings.target, None, "{url}");
@@ -464,12 +489,38 @@ mod with_network {
         assert!(whole.files.identity.is_some());
     }
 
+    #[test]
+    fn certificates_for_an_endpoint_that_is_not_encrypted_warn_once() {
+        let ca = ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca");
+        let client = ("OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE", "/cert");
+        let key = ("OTEL_EXPORTER_OTLP_CLIENT_KEY", "/key");
+        let why = "has no effect with an http:// endpoint: only https:// is encrypted";
+        let warnings = |config: TraceConfig| {
+            let settings = config.settings().expect("it is no mistake");
+            assert!(settings.target.is_some(), "it is sent all the same");
+            settings.warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        for (files, blamed) in [(vec![ca, client, key], ca.0), (vec![client, key], client.0)] {
+            let config = config(&[&[ENDPOINT][..], &files].concat());
+            assert_eq!(warnings(config), [format!("{blamed} {why}")]);
+        }
+        let of_program = |otlp| warnings(TraceConfig::new().otlp(otlp));
+        let http = || Otlp::http("http://c:1");
+        assert_eq!(of_program(http().certificate("/ca")), [format!("Otlp::certificate {why}")]);
+        let identity = http().client_certificate("/cert", "/key");
+        assert_eq!(of_program(identity), [format!("Otlp::client_certificate {why}")]);
+        assert_eq!(of_program(http()), [""; 0]);
+        #[cfg(feature = "tls")]
+        assert_eq!(of_program(Otlp::http("https://c:1").certificate("/ca")), [""; 0]);
+    }
+
     #[cfg(not(feature = "tls"))]
     #[test]
     fn https_is_never_sent_in_clear() {
         let error = refusal(Otlp::grpc("https://c:1")).to_string();
         assert!(error.starts_with("an endpoint with https needs the feature `tls`"), "{error}");
-        assert!(matches!(refusal(Otlp::grpc("c:1")), OtlpError::Feature { feature: "tls", .. }));
+        let error = refusal(Otlp::grpc("c:1")).to_string();
+        assert!(error.contains("write http:// or set OTEL_EXPORTER_OTLP_INSECURE=true"), "{error}");
         let settings = settings(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "https://c:1")]);
         assert_eq!((settings.target, settings.warnings.len()), (None, 1));
     }

@@ -30,6 +30,9 @@ impl Endpoint {
         is_exact: bool,
         is_insecure: bool,
     ) -> Result<(Endpoint, Option<String>), OtlpError> {
+        if url.trim().is_empty() {
+            return Err(OtlpError::Endpoint("is empty"));
+        }
         let (scheme, rest) = match url.split_once("://") {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (Scheme::HTTP, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (Scheme::HTTPS, rest),
@@ -58,11 +61,14 @@ impl Endpoint {
             (_, true) => format!("{path}{query}"),
             (_, false) => format!("{}/{TRACES}{query}", path.trim_end_matches('/')),
         };
+        let behind_host = host.rsplit_once(']').map_or(host, |(_, rest)| rest);
+        let port = behind_host.rsplit_once(':').map(|(_, port)| port);
+        if port.is_some_and(is_out_of_range) {
+            return Err(OtlpError::Endpoint("has a port out of range: it is 1 to 65535"));
+        }
         let uri = Uri::builder().scheme(scheme).authority(host).path_and_query(path).build();
         let uri = uri.map_err(|_| OtlpError::Endpoint("is no URL"))?;
-        let behind_host = host.rsplit_once(']').map_or(host, |(_, rest)| rest);
-        let has_port = uri.port_u16().is_some_and(|port| port > 0);
-        if uri.host().is_none_or(str::is_empty) || behind_host.contains(':') && !has_port {
+        if uri.host().is_none_or(str::is_empty) || port.is_some() && uri.port_u16().is_none() {
             return Err(OtlpError::Endpoint("is no URL"));
         }
         Ok((Endpoint(uri), user))
@@ -71,11 +77,19 @@ impl Endpoint {
     /// Itself, if this build can reach it: never in clear what was to be encrypted.
     pub(super) fn reachable<T>(
         (endpoint, more): (Endpoint, T),
+        has_scheme: bool,
     ) -> Result<(Endpoint, T), OtlpError> {
-        if endpoint.is_https() && !cfg!(feature = "tls") {
-            return Err(OtlpError::Feature { what: "an endpoint with https", feature: "tls" });
+        if !endpoint.is_https() || cfg!(feature = "tls") {
+            return Ok((endpoint, more));
         }
-        Ok((endpoint, more))
+        Err(match has_scheme {
+            true => OtlpError::Feature { what: "an endpoint with https", feature: "tls" },
+            // Whoever wrote none seldom meant https.
+            false => OtlpError::Endpoint(
+                "has no scheme, and without scheme it is https: write http:// or set \
+                 OTEL_EXPORTER_OTLP_INSECURE=true (https needs the feature `tls`)",
+            ),
+        })
     }
 
     /// As HTTP has it.
@@ -97,6 +111,12 @@ impl Endpoint {
             Err(_) => host == "localhost" || host.ends_with(".localhost"),
         }
     }
+}
+
+/// Whether it is a number, but none of a port.
+fn is_out_of_range(port: &str) -> bool {
+    let is_number = !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && !port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
 impl fmt::Display for Endpoint {
@@ -172,6 +192,12 @@ mod tests {
                 error.starts_with("the endpoint ") && !error.contains("s3cret"),
                 "{url}: {error}"
             );
+        }
+        for url in ["http://c:0", "http://c:65536", "http://[::1]:99999/x"] {
+            assert_eq!(http(url, false), "the endpoint has a port out of range: it is 1 to 65535");
+        }
+        for url in ["", " "] {
+            assert_eq!([http(url, true), grpc(url, false)], ["the endpoint is empty"; 2]);
         }
     }
 
