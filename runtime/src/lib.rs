@@ -64,6 +64,8 @@
 //! | `gzip`, `zstd` | [`Compression`] of what is sent |
 //! | `tls` | `https` endpoints |
 //! | `otel` | any `SpanExporter` of `opentelemetry_sdk` |
+//! | `metrics` | durations of stages and requests through OpenTelemetry's metrics API |
+//! | `prometheus` | a page of these metrics for Prometheus to scrape |
 //! | `clap` | options of a command line |
 //! | `wgpu` | passes on the GPU as spans |
 //!
