@@ -3,7 +3,7 @@
 //! `cargo run -p stagetrace --example headers`. Servers of hyper and axum have the header maps of the crate `http`.
 
 use http::{HeaderMap, HeaderValue};
-use stagetrace::{Carrier, Outcome, Parent, TraceConfig, TraceState, Traced};
+use stagetrace::{Carrier, Outcome, TraceConfig, TraceState, Traced};
 
 #[derive(Traced)]
 #[traced(name = "generate")]
@@ -19,10 +19,11 @@ struct Judge {
     trace: TraceState,
 }
 
-// As it comes: `traceparent`, `tracestate` and `baggage` are read, in any case, and the rest is not looked at.
+// As it comes: `traceparent`, `tracestate` and `baggage` are read, in any case. In its field they are passed on even
+// where nothing is recorded.
 fn begin(headers: &HeaderMap) -> Generate {
-    let mut request = Generate { trace: TraceState::null() };
-    request.begin(Parent::from_headers(headers));
+    let mut request = Generate { trace: TraceState::from_headers(headers) };
+    request.begin(None);
     request
 }
 

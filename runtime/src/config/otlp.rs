@@ -171,13 +171,14 @@ impl Otlp {
     }
 
     /// A file of certificates in PEM: only servers that one of these has signed are trusted, instead of those that the
-    /// system trusts.
+    /// system trusts. To an `http` endpoint it makes no difference, which is a warning.
     pub fn certificate(mut self, path: impl Into<PathBuf>) -> Otlp {
         self.certificate = Some(path.into().into());
         self
     }
 
-    /// This process's own certificate and its key, as files in PEM, for servers that ask for one.
+    /// This process's own certificate and its key, as files in PEM, for servers that ask for one. To an `http` endpoint
+    /// they make no difference, which is a warning.
     pub fn client_certificate(
         mut self,
         certificate: impl Into<PathBuf>,
