@@ -173,6 +173,15 @@ fn a_request_keeps_its_level_through_a_pause() {
     assert!(!spans.all("denoise_step").is_empty());
 }
 
+/// A request that comes by headers where nothing is recorded: it passes them on.
+fn goes_on_as_it_came() {
+    let headers = [("traceparent", TRACEPARENT), ("tracestate", "vendor=a")];
+    let mut request = Generate::new("c", 1);
+    request.begin(Parent::from_headers(headers));
+    assert_eq!(sent(&request), json!({ "traceparent": TRACEPARENT, "tracestate": "vendor=a" }));
+    request.finish(Outcome::Ok);
+}
+
 #[test]
 fn at_level_0_nothing_is_recorded_whatever_a_request_brings() {
     let spans = alone(|| {
@@ -187,6 +196,7 @@ fn at_level_0_nothing_is_recorded_whatever_a_request_brings() {
         let mut fresh = Generate::new("b", 1);
         fresh.begin(None);
         assert!(fresh.trace.is_null());
+        goes_on_as_it_came();
     })
     .run()
     .spans();
@@ -341,6 +351,7 @@ fn the_switch_of_opentelemetry_switches_everything_off() {
         let span = span!("never");
         assert!(!span.is_recorded() && stagetrace::current().is_null());
         assert!(stagetrace::flush(Duration::from_secs(1)).is_err());
+        goes_on_as_it_came();
     })
     .env("OTEL_SDK_DISABLED", "true")
     .run();

@@ -116,7 +116,8 @@ fn sampling(config: &mut TraceConfig, env: &mut Environment<'_>) {
         }
         config.sampler = config.sampler.with_ratio(ratio);
     }
-    if let Some(trust) = env.choice("STAGETRACE_TRUST_CALLERS") {
+    // By the rule of OpenTelemetry: whoever writes something else than `true` does not want it.
+    if let Some(trust) = env.boolean("STAGETRACE_TRUST_CALLERS") {
         config.trust_callers = trust;
     }
 }

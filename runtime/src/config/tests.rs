@@ -256,7 +256,6 @@ fn what_cannot_be_used_warns_and_changes_nothing() {
         ("OTEL_RESOURCE_ATTRIBUTES", "key=%FF"),
         ("STAGETRACE_JSONL", "yes"),
         ("STAGETRACE_JSONL", "0"),
-        ("STAGETRACE_TRUST_CALLERS", "on"),
         ("OTEL_TRACES_EXPORTER", "zipkin"),
         #[cfg(not(feature = "_network"))]
         ("OTEL_TRACES_EXPORTER", "otlp"),
@@ -314,6 +313,9 @@ fn a_boolean_of_ours_that_is_misspelt_switches_nothing_off() {
     assert!(config.jsonl);
     let expected = "STAGETRACE_JSONL: ture is none of true, false: ignored";
     assert_eq!(config.warnings()[0].to_string(), expected);
+    let config = from(&[("STAGETRACE_TRUST_CALLERS", "no")]);
+    assert!(!config.trust_callers, "but trust nobody by mistake");
+    assert_eq!(config.warnings().len(), 1);
 }
 
 #[test]

@@ -186,10 +186,11 @@ fn begin(
     }
     let process = local.base_level().unwrap_or_else(level::of_process);
     if process == 0 {
-        // Off: what the request carries goes on as it came.
-        return None;
+        return unrecorded(parent, state);
     }
-    local.pool()?;
+    if local.pool().is_none() {
+        return unrecorded(parent, state);
+    }
     let (parent, mut carrier) = match (state.repr(), &parent) {
         (Repr::Null, Parent::Carried) => (None, None),
         _ => brought(parent, state),
@@ -240,6 +241,15 @@ fn begin(
     }
     *state.repr_mut() = Repr::Live(Live(NonNull::from(block).cast()));
     Some(Begun { block, slot: span.map_or(0, |span| span.number() + 1) })
+}
+
+/// Nothing is recorded: what the request carries goes on as it came, and so does what came as headers.
+fn unrecorded(parent: Parent, state: &mut TraceState) -> Option<Begun> {
+    if let Parent::Headers(_) = parent {
+        let (_, carrier) = brought(parent, state);
+        *state.repr_mut() = carrier.map_or(Repr::Null, Repr::Remote);
+    }
+    None
 }
 
 /// Has a request's trace and what it carries agree on whether it is exported whatever samplers say.
