@@ -60,8 +60,33 @@ pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
         }
         cause = error.source();
     }
+    if let Some(hint) = hint(&text) {
+        text.push_str("; ");
+        text.push_str(hint);
+    }
     text
 }
+
+/// What an error comes of most often, and what helps.
+fn hint(text: &str) -> Option<&'static str> {
+    const HINTS: [(&str, &str); 5] = [
+        (
+            "the proxy ",
+            "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names the proxy, and NO_PROXY the hosts that need none",
+        ),
+        ("InvalidContentType", "the server does not speak TLS here: http:// instead of https://?"),
+        ("HTTP/2: frame with invalid size", NO_HTTP2),
+        ("HTTP/2: unspecific protocol error detected", NO_HTTP2),
+        (
+            "invalid HTTP version parsed",
+            "is this a port for gRPC? HTTP is mostly on 4318, or OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
+        ),
+    ];
+    HINTS.iter().find(|(words, _)| text.contains(words)).map(|(_, hint)| *hint)
+}
+
+const NO_HTTP2: &str =
+    "is this a port for HTTP? gRPC is mostly on 4317, or OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf";
 
 /// An error without its causes. One of HTTP/2 quotes what the server said when it went away; its reason is a code.
 fn own_words(error: &(dyn Error + 'static)) -> String {
