@@ -45,7 +45,7 @@ pub(crate) fn error(subject: &str, what: impl fmt::Display) {
 #[cold]
 pub(crate) fn warn_again(subject: &str, what: impl fmt::Display) {
     let what = printable(&what.to_string());
-    if note(LogLevel::Warn, subject, &what) {
+    if note(LogLevel::Warn, subject, &what) >= LogLevel::Warn {
         write(LogLevel::Warn, &what);
     }
 }
@@ -55,8 +55,7 @@ pub(crate) fn warn_again(subject: &str, what: impl fmt::Display) {
 #[cold]
 pub(crate) fn over(subject: &str, what: impl fmt::Display) {
     let what = printable(&what.to_string());
-    note(LogLevel::Warn, subject, &what);
-    if level() >= LogLevel::Info {
+    if note(LogLevel::Warn, subject, &what) >= LogLevel::Info {
         write(LogLevel::Info, &what);
     }
 }
@@ -76,7 +75,7 @@ pub(crate) fn said() -> Vec<String> {
 
 fn say(severity: LogLevel, subject: &str, what: impl fmt::Display) {
     let what = printable(&what.to_string());
-    if is_first(subject) && note(severity, subject, &what) {
+    if is_first(subject) && note(severity, subject, &what) >= severity {
         write(severity, &what);
     }
 }
@@ -115,8 +114,8 @@ fn is_first(subject: &str) -> bool {
     speaker.get_or_insert_default().said.insert(subject.to_owned())
 }
 
-/// Keeps it as the subject's complaint, if it is one. Whether it is severe enough to be heard.
-fn note(severity: LogLevel, subject: &str, what: &str) -> bool {
+/// Keeps it as the subject's complaint, if it is one. Gives from which severity on to speak.
+fn note(severity: LogLevel, subject: &str, what: &str) -> LogLevel {
     let mut speaker = SPEAKER.lock().unwrap_or_else(PoisonError::into_inner);
     let speaker = speaker.get_or_insert_default();
     if severity <= LogLevel::Warn {
@@ -125,13 +124,7 @@ fn note(severity: LogLevel, subject: &str, what: &str) -> bool {
             None => speaker.complaints.push((subject.to_owned(), what.to_owned())),
         }
     }
-    speaker.level >= severity
-}
-
-#[cfg(feature = "_network")]
-fn level() -> LogLevel {
-    let speaker = SPEAKER.lock().unwrap_or_else(PoisonError::into_inner);
-    speaker.as_ref().map_or(LogLevel::default(), |speaker| speaker.level)
+    speaker.level
 }
 
 /// One line, whatever stands in it: a path may hold anything, and whoever reads this may be a terminal.

@@ -87,20 +87,14 @@ pub fn init_with(
     start(config, exporters.into_iter().map(Exporter::into_open).collect())
 }
 
-#[cfg_attr(not(feature = "_network"), expect(unused_mut, reason = "nothing is sent"))]
 fn start(config: TraceConfig, mut more: Vec<OpenSink>) -> Result<TraceGuard, InitError> {
     let mut settings = config.settings()?;
-    let sends;
     #[cfg(feature = "_network")]
-    {
-        let otlp = crate::export::over_network(&mut settings)?;
-        sends = otlp.is_some();
-        more.extend(otlp);
-    }
+    let otlp = crate::export::over_network(&mut settings)?;
     #[cfg(not(feature = "_network"))]
-    {
-        sends = false;
-    }
+    let otlp: Option<OpenSink> = None;
+    let sends = otlp.is_some();
+    more.extend(otlp);
     settings.run_id = settings.run_id.or_else(run_of_parent);
     let mut is_first = false;
     let started = cell().get_or_init(|| {

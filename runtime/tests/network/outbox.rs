@@ -453,6 +453,27 @@ scenarios! {
         assert!(said.contains("; no endpoint gets what is only there"), "{said}");
     }
 
+    fn the_shell_sends_what_only_a_file_has() {
+        if Command::new("curl").arg("--version").output().is_err() {
+            return println!("not checked: there is no curl");
+        }
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/outbox.md");
+        let docs = std::fs::read_to_string(docs).unwrap();
+        let script = docs.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let trace = init(with_outbox()).unwrap();
+        steps(0, 20);
+        flush(LONG).unwrap();
+        let entries = std::fs::read_dir(trace.run_dir().unwrap()).unwrap();
+        let mut files = entries.map(|entry| entry.unwrap().path());
+        let file = files.find(|path| path.to_string_lossy().ends_with(".jsonl")).unwrap();
+        let collector = collector();
+        let url = format!("{}/v1/traces", collector.endpoint());
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", script]).env("URL", url).env("FILE", file);
+        assert!(shell.status().unwrap().success());
+        assert_eq!(numbers(&collector), (0..20).collect::<Vec<_>>());
+    }
+
     fn without_a_run_directory_it_is_said_that_there_is_no_outbox() {
         let collector = collector();
         let path = of_endpoint("no-directory", &collector.endpoint());
