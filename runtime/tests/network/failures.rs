@@ -321,6 +321,7 @@ fn one_of_seventeen_is_too_large(collector: &Collector, trace: &TraceGuard) {
     }
     let problems = problems(flush(LONG));
     assert!(problems[0].1.starts_with("lost 1 spans (too_large 1); `export`: "), "{problems:?}");
+    assert!(problems[0].1.contains(&format!("from {}", collector.endpoint())), "{problems:?}");
     let spans = collector.spans();
     let arrived: Vec<i64> =
         spans.iter().filter_map(|span| span.attribute("number")?.as_i64()).collect();

@@ -107,6 +107,7 @@ impl Transport for Grpc {
             }
             Err(status) => match verdict(&status) {
                 Verdict::Refused(problem) => Verdict::Refused(self.refused(&status, &problem)),
+                Verdict::TooLarge(problem) => Verdict::TooLarge(self.refused(&status, &problem)),
                 verdict => verdict,
             },
         }

@@ -84,7 +84,7 @@ impl Transport for Http {
             StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => {
                 Verdict::Again(None, problem())
             }
-            StatusCode::PAYLOAD_TOO_LARGE => Verdict::TooLarge(problem()),
+            StatusCode::PAYLOAD_TOO_LARGE => Verdict::TooLarge(from()),
             StatusCode::NOT_FOUND
             | StatusCode::METHOD_NOT_ALLOWED
             | StatusCode::NOT_IMPLEMENTED => Verdict::Refused(format!("{}; {WRONG_URL}", from())),

@@ -10,8 +10,6 @@ use tokio::time::Instant;
 
 /// How long after one outage was told the next one is.
 const PAUSE: Duration = Duration::from_secs(60);
-/// What `status()` knows it by.
-const SUBJECT: &str = "otlp away";
 
 /// Outages of a server.
 #[derive(Debug, Default)]
@@ -36,14 +34,17 @@ impl Outages {
         if let Some(untold) = self.begins() {
             let (more, dir) = (Before(untold), dir.display());
             let what = "spans wait in the outbox until they can be sent, in";
-            complain::warn_again(SUBJECT, format_args!("{endpoint}: {why}; {what} {dir}{more}"));
+            complain::warn_again(
+                &subject(endpoint),
+                format_args!("{endpoint}: {why}; {what} {dir}{more}"),
+            );
         }
     }
 
     /// The server is there, and nothing waits for it any more; so many spans that did have arrived since this was told last.
     /// Whether it is told.
     pub(super) fn is_over(&mut self, arrived: u64, endpoint: &Endpoint) -> bool {
-        let arrived = Arrived(arrived, endpoint);
+        let (subject, arrived) = (subject(endpoint), Arrived(arrived, endpoint));
         match self.now.take() {
             None if arrived.0 == 0 => false,
             // What dead processes left: the server was never away.
@@ -57,7 +58,7 @@ impl Outages {
             }
             Some(Outage { since, .. }) => {
                 let took = Duration::from_secs(since.elapsed().as_secs());
-                complain::over(SUBJECT, format_args!("{arrived}, which was away for {took:?}"));
+                complain::over(&subject, format_args!("{arrived}, which was away for {took:?}"));
                 true
             }
         }
@@ -73,6 +74,11 @@ impl Outages {
         self.told = Some(Instant::now());
         Some(std::mem::take(&mut self.untold))
     }
+}
+
+/// What `status()` knows its outages by.
+fn subject(endpoint: &Endpoint) -> String {
+    format!("otlp away {endpoint}")
 }
 
 /// How often it was away before that.
