@@ -161,11 +161,12 @@ scenarios! {
         collector.script([Reply::partial_success(3).message("\u{1b}[31mtoo old\n")]);
         steps(0, 8);
         let problems = problems(flush(LONG));
-        let words = "`export`: the server rejected 3 spans: \\u{1b}[31mtoo old\\n";
+        let said = "the server rejected 3 spans: \\u{1b}[31mtoo old\\n";
+        let words = format!("`export`: {}/: {said}", collector.endpoint());
         assert_eq!(problems[0].1, format!("lost 3 spans (rejected 3); {words}"));
         let status = sink("otlp");
         assert_eq!((status.exported, status.failed), (5, 3));
-        assert_eq!(status.failing.as_deref(), Some(words));
+        assert_eq!(status.failing.as_deref(), Some(&*words));
         assert_eq!(numbers(&collector).len(), 5);
         step(8);
         flush(LONG).unwrap();

@@ -244,8 +244,9 @@ impl Kept {
         let listen = Listen { every_batch, asked: Asked::Last };
         let begun = Instant::now();
         let sent = {
+            let endpoint = self.endpoint.clone();
             let keep = |batch| self.take_besides(batch, head, queue);
-            let sending = deliver::<B>(line.transport, &mut rest, until);
+            let sending = deliver::<B>(line.transport, &mut rest, &endpoint, until);
             beside(pin!(sending), queue, listen, keep).await
         };
         let sent = sent.unwrap_or_else(|| {
@@ -330,6 +331,7 @@ impl Rest {
 async fn deliver<B: Body>(
     transport: &mut impl Transport,
     Rest { parts, losses, .. }: &mut Rest,
+    endpoint: &Endpoint,
     until: Instant,
 ) -> Result<(), Unsent> {
     while let Some((body, spans)) = parts.last() {
@@ -337,7 +339,7 @@ async fn deliver<B: Body>(
         match transport.prepare(body) {
             Err(failure) => losses.push((spans, failure)),
             Ok(prepared) => match timeout_at(until, transport.attempt(prepared)).await {
-                Ok(Verdict::Arrived(answer)) => losses.extend(answer.loss(spans)),
+                Ok(Verdict::Arrived(answer)) => losses.extend(answer.loss(spans, endpoint)),
                 Ok(Verdict::Again(least, problem)) => return Err(Unsent(least, problem)),
                 Ok(Verdict::Refused(problem)) => {
                     losses.push((spans, Failure { cause: Cause::Rejected, problem }));

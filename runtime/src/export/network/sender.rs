@@ -140,7 +140,7 @@ impl<T: Transport, B: Body> Sending<T, B> {
         if let Some(kept) = &mut self.kept {
             kept.is_back();
         }
-        if let Some(loss) = answer.loss(spans) {
+        if let Some(loss) = answer.loss(spans, &self.endpoint) {
             self.losses.push(loss);
         } else if answer.has_message() {
             complain::warn("otlp answer", format_args!("{}: {answer}", self.endpoint));
