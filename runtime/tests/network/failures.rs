@@ -92,6 +92,11 @@ scenarios! {
             assert_eq!(problems[0].1.contains("That is mostly 4317"), is_unknown, "{problems:?}");
             assert_eq!(collector.requests().len(), number + 1, "{code:?} is final");
         }
+        // A port for HTTP that speaks HTTP/2, too.
+        collector.script([Reply::status(404)]);
+        step(0);
+        let problems = problems(flush(LONG));
+        assert!(problems[0].1.contains("That is mostly 4317"), "{problems:?}");
     }
 
     fn grpc_to_a_port_for_http_is_told_of_the_other_port() {

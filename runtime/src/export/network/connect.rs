@@ -104,3 +104,24 @@ pub(super) const USER_AGENT: &str = concat!(
     " OTel-OTLP-Exporter-Rust/",
     env!("CARGO_PKG_VERSION")
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(feature = "otlp-grpc")]
+    #[test]
+    fn only_what_another_protocol_makes_of_http2_hints_at_the_port() {
+        let said = |reason: h2::Reason| causes(&h2::Error::from(reason));
+        for reason in [h2::Reason::FRAME_SIZE_ERROR, h2::Reason::PROTOCOL_ERROR] {
+            assert!(said(reason).ends_with(NO_HTTP2), "{}", said(reason));
+        }
+        assert_eq!(hint(&said(h2::Reason::ENHANCE_YOUR_CALM)), None);
+    }
+
+    #[test]
+    fn a_server_that_is_away_gets_no_hint() {
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        assert_eq!(causes(&refused), "connection refused");
+    }
+}
