@@ -44,18 +44,20 @@ pub(crate) struct Adopted {
 }
 
 /// Starts adopting in the background. `None` if there is no thread for it; then the next start will do it.
-pub(crate) fn in_background(output_dir: PathBuf) -> Option<JoinHandle<()>> {
+pub(crate) fn in_background(output_dir: PathBuf, sends: bool) -> Option<JoinHandle<()>> {
     let work = move || {
         signals::block();
         // It opens many files, at a time when daemons close all that they find open.
         separate_descriptors();
-        adopt_below(&output_dir);
+        adopt_below(&output_dir, sends);
     };
     std::thread::Builder::new().name("stagetrace-adopt".into()).spawn(work).ok()
 }
 
-/// Adopts what dead processes of this user left whose runs lie here.
-pub(crate) fn adopt_below(output_dir: &Path) -> Adopted {
+/// Adopts what dead processes of this user left: all that lies in shared memory, and what is below this directory. With
+/// `sends`, who reads of it may think that it was sent, too.
+pub(crate) fn adopt_below(output_dir: &Path, sends: bool) -> Adopted {
+    let unsent = if sends { "; no endpoint gets what is only there (docs/outbox.md)" } else { "" };
     let mut adopted = Adopted::default();
     let mut recovered = 0;
     for candidate in candidates(output_dir) {
@@ -68,7 +70,7 @@ pub(crate) fn adopt_below(output_dir: &Path) -> Adopted {
                 adopted.ended += ended;
                 adopted.open += open;
                 complain::info(format_args!(
-                    "recovered {ended} spans and {open} open ones of a dead process into {}",
+                    "recovered {ended} spans and {open} open ones of a dead process into {}{unsent}",
                     file.display()
                 ));
             }

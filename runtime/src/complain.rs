@@ -1,4 +1,5 @@
-//! What stagetrace says about itself on standard error: one line each, once per subject.
+//! What stagetrace says about itself on standard error: one line each, once per subject. What comes and goes is said
+//! again, as often as its caller allows.
 
 use crate::config::LogLevel;
 use std::collections::HashSet;
@@ -12,7 +13,8 @@ static SPEAKER: Mutex<Option<Speaker>> = Mutex::new(None);
 struct Speaker {
     level: LogLevel,
     said: HashSet<String>,
-    complaints: Vec<String>,
+    /// One per subject, in words.
+    complaints: Vec<(String, String)>,
 }
 
 /// From which severity on to speak.
@@ -38,6 +40,26 @@ pub(crate) fn error(subject: &str, what: impl fmt::Display) {
     say(LogLevel::Error, subject, what);
 }
 
+/// Says what works less well again, also if the subject was spoken of. It takes the place of what was said then.
+#[cfg(feature = "_network")]
+#[cold]
+pub(crate) fn warn_again(subject: &str, what: impl fmt::Display) {
+    let what = printable(&what.to_string());
+    if note(LogLevel::Warn, subject, &what) >= LogLevel::Warn {
+        write(LogLevel::Warn, &what);
+    }
+}
+
+/// Says that what was said of the subject is over, and takes its place.
+#[cfg(feature = "_network")]
+#[cold]
+pub(crate) fn over(subject: &str, what: impl fmt::Display) {
+    let what = printable(&what.to_string());
+    if note(LogLevel::Warn, subject, &what) >= LogLevel::Info {
+        write(LogLevel::Info, &what);
+    }
+}
+
 /// Has nobody else speak until the value is dropped.
 #[cfg(unix)]
 pub(crate) fn hold() -> Box<dyn std::any::Any> {
@@ -47,19 +69,24 @@ pub(crate) fn hold() -> Box<dyn std::any::Any> {
 /// The warnings and errors so far, whether the level let them be heard or not.
 pub(crate) fn said() -> Vec<String> {
     let speaker = SPEAKER.lock().unwrap_or_else(PoisonError::into_inner);
-    speaker.as_ref().map(|speaker| speaker.complaints.clone()).unwrap_or_default()
+    let complaints = speaker.iter().flat_map(|speaker| &speaker.complaints);
+    complaints.map(|(_, what)| what.clone()).collect()
 }
 
 fn say(severity: LogLevel, subject: &str, what: impl fmt::Display) {
-    if !is_to_be_said(severity, subject, &what) {
-        return;
+    let what = printable(&what.to_string());
+    if is_first(subject) && note(severity, subject, &what) >= severity {
+        write(severity, &what);
     }
+}
+
+fn write(severity: LogLevel, what: &str) {
     let word = match severity {
         LogLevel::Error => "error: ",
         LogLevel::Warn => "warning: ",
         _ => "",
     };
-    let line = format!("stagetrace: {word}{}\n", printable(&what.to_string()));
+    let line = format!("stagetrace: {word}{what}\n");
     // That it is closed, or that nobody reads it, is no reason to fail or to wait: `status()` has it, too.
     if takes_more() {
         let _ = std::io::stderr().write_all(line.as_bytes());
@@ -81,17 +108,23 @@ fn takes_more() -> bool {
     }
 }
 
-/// Whether it is said for the first time, and is severe enough to be heard.
-fn is_to_be_said(severity: LogLevel, subject: &str, what: &impl fmt::Display) -> bool {
+/// Whether the subject is spoken of for the first time.
+fn is_first(subject: &str) -> bool {
+    let mut speaker = SPEAKER.lock().unwrap_or_else(PoisonError::into_inner);
+    speaker.get_or_insert_default().said.insert(subject.to_owned())
+}
+
+/// Keeps it as the subject's complaint, if it is one. Gives from which severity on to speak.
+fn note(severity: LogLevel, subject: &str, what: &str) -> LogLevel {
     let mut speaker = SPEAKER.lock().unwrap_or_else(PoisonError::into_inner);
     let speaker = speaker.get_or_insert_default();
-    if !speaker.said.insert(subject.to_owned()) {
-        return false;
-    }
     if severity <= LogLevel::Warn {
-        speaker.complaints.push(printable(&what.to_string()));
+        match speaker.complaints.iter_mut().find(|(of, _)| of == subject) {
+            Some((_, before)) => what.clone_into(before),
+            None => speaker.complaints.push((subject.to_owned(), what.to_owned())),
+        }
     }
-    speaker.level >= severity
+    speaker.level
 }
 
 /// One line, whatever stands in it: a path may hold anything, and whoever reads this may be a terminal.

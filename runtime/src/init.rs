@@ -15,7 +15,7 @@ use crate::record::{live, recorder, register};
 use crate::request::trust_callers;
 use crate::run::Place;
 use crate::stage::level;
-use crate::stats::Stats;
+use crate::stats::{SinkStatus, Stats};
 use identity::{identity, scope};
 use stagetrace_wire::id::RunId;
 use std::ffi::OsString;
@@ -87,11 +87,14 @@ pub fn init_with(
     start(config, exporters.into_iter().map(Exporter::into_open).collect())
 }
 
-#[cfg_attr(not(feature = "_network"), expect(unused_mut, reason = "nothing is sent"))]
 fn start(config: TraceConfig, mut more: Vec<OpenSink>) -> Result<TraceGuard, InitError> {
     let mut settings = config.settings()?;
     #[cfg(feature = "_network")]
-    more.extend(crate::export::over_network(&mut settings)?);
+    let otlp = crate::export::over_network(&mut settings)?;
+    #[cfg(not(feature = "_network"))]
+    let otlp: Option<OpenSink> = None;
+    let sends = otlp.is_some();
+    more.extend(otlp);
     settings.run_id = settings.run_id.or_else(run_of_parent);
     let mut is_first = false;
     let started = cell().get_or_init(|| {
@@ -105,7 +108,7 @@ fn start(config: TraceConfig, mut more: Vec<OpenSink>) -> Result<TraceGuard, Ini
             let line = warning.to_string();
             complain::warn(&line, &line);
         }
-        let running = settings.enabled.then(|| run(&settings, more)).flatten();
+        let running = settings.enabled.then(|| run(&settings, more, sends)).flatten();
         Started { settings, running }
     });
     if is_first { Ok(TraceGuard(started)) } else { Err(InitError::AlreadyInitialised) }
@@ -144,7 +147,8 @@ fn run_of_parent() -> Option<RunId> {
     Some(parent.running.as_ref()?.place.run_id.clone())
 }
 
-fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
+/// Starts everything; `sends` if spans go over the network.
+fn run(settings: &Settings, more: Vec<OpenSink>, sends: bool) -> Option<Running> {
     let source = ClockSource::of_this_machine();
     let clock = Clock::of(&source);
     let origin = clock.read();
@@ -206,7 +210,7 @@ fn run(settings: &Settings, more: Vec<OpenSink>) -> Option<Running> {
             return None;
         }
     };
-    let adopting = Mutex::new(adopt::in_background(settings.output_dir.clone()));
+    let adopting = Mutex::new(adopt::in_background(settings.output_dir.clone(), sends));
     recorder::install(pool, settings.sampler, measures);
     level::set_process(settings.level);
     Some(Running {
@@ -237,11 +241,34 @@ impl TraceGuard {
 
 impl Drop for TraceGuard {
     fn drop(&mut self) {
-        if let Err(error) = stop(self.0, self.0.settings.shutdown_timeout)
-            && !matches!(error, FlushError::NotRunning)
-        {
-            complain::error("shutdown", error);
+        match stop(self.0, self.0.settings.shutdown_timeout) {
+            Ok(_) | Err(FlushError::NotRunning) => {}
+            Err(error) => match run_dir().filter(|_| self.0.has_only_outboxes_left(&error)) {
+                Some(dir) => {
+                    let (what, dir) =
+                        ("the next start, or stagetrace::recover, sends them from", dir.display());
+                    complain::warn("shutdown", format_args!("{error}; {what} {dir}"));
+                }
+                None => complain::error("shutdown", error),
+            },
         }
+    }
+}
+
+impl Started {
+    /// Whether nothing went wrong but that spans wait in outboxes.
+    fn has_only_outboxes_left(&self, error: &FlushError) -> bool {
+        let FlushError::Sinks(errors) = error else { return false };
+        let Some(stats) = self.running.as_ref().and_then(|running| running.last.get()) else {
+            return false;
+        };
+        errors.iter().all(|error| {
+            let waits = |sink: &SinkStatus| {
+                let begin = format!("{} spans wait in the outbox", sink.outbox);
+                sink.name == error.sink && sink.queued == 0 && error.problem.starts_with(&begin)
+            };
+            stats.sinks.iter().any(waits)
+        })
     }
 }
 

@@ -18,19 +18,22 @@ pub struct Recovery {
     pub open: usize,
     /// Spans that waited in outboxes and have arrived.
     pub sent: u64,
-    /// Spans that wait there still.
+    /// Spans that wait there still, whatever for. Without the features `otlp-grpc` and `otlp-http` they are not looked for.
     pub waiting: u64,
     /// What could not be done, and why.
     pub problems: Vec<String>,
 }
 
-/// Brings home what dead processes left below the configuration's output directory: what only their recordings hold goes to
-/// `<name>.recovered.jsonl` in their run's directory and, if the configuration sends spans over the network, what waits in
-/// their [outboxes](TraceConfig::outbox_max_bytes) is sent there, wherever it was to go.
+/// Brings home what dead processes of this user left. What only their recordings hold goes to `<name>.recovered.jsonl` in
+/// their run's directory: of all recordings below the configuration's output directory, and of all in shared memory,
+/// wherever their run lies. If the configuration sends spans over the network, what waits in
+/// [outboxes](TraceConfig::outbox_max_bytes) below its output directory is sent there, wherever it was to go. Outboxes in an
+/// encoding that its protocol cannot send stay: [`Recovery::problems`] says which protocol can.
 ///
-/// [`init`](crate::init) does the same in the background, for outboxes of its own run and those of the same endpoint. This
-/// is for those who start no other process: a job's last step, a timer. Recordings and outboxes of living processes are
-/// left alone. The call blocks for as long as that takes, and sends for no longer than `within`; what it cannot send stays.
+/// [`init`](crate::init) does the same in the background, but of outboxes it takes those of its own run and those of the same
+/// endpoint. This is for those who start no other process: a job's last step, a timer. Recordings and outboxes of living
+/// processes are left alone. The call blocks for as long as that takes, and sends for no longer than `within`; what it cannot
+/// send stays.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), stagetrace::InitError> {
@@ -46,7 +49,12 @@ pub struct Recovery {
 pub fn recover(config: TraceConfig, within: Duration) -> Result<Recovery, InitError> {
     #[cfg_attr(not(feature = "_network"), expect(unused_mut, reason = "nothing is sent"))]
     let mut settings = config.settings()?;
-    let Adopted { recordings, ended, open, problems } = adopt::adopt_below(&settings.output_dir);
+    #[cfg(feature = "_network")]
+    let sends = settings.target.is_some();
+    #[cfg(not(feature = "_network"))]
+    let sends = false;
+    let Adopted { recordings, ended, open, problems } =
+        adopt::adopt_below(&settings.output_dir, sends);
     #[cfg_attr(not(feature = "_network"), expect(unused_mut, reason = "nothing is sent"))]
     let mut recovery = Recovery { recordings, ended, open, problems, ..Recovery::default() };
     #[cfg(feature = "_network")]

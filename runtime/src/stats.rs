@@ -92,7 +92,7 @@ pub struct ClockStats {
     pub counter_jumps: u64,
 }
 
-/// How a sink stands.
+/// How a sink stands. Spans that dead processes left in outboxes and that this one sends count in none of its numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SinkStatus {

@@ -15,6 +15,7 @@ mod halves;
 #[cfg(feature = "otlp-http")]
 mod http;
 mod kept;
+mod outage;
 mod outbox;
 mod recover;
 mod retry;
@@ -88,6 +89,14 @@ fn supervised<B: Body, E: Encode<Batch = B>>(
     let Way { target, connector, limits } = way;
     let endpoint = target.endpoint.clone();
     let outbox = Outbox::new(opening.dir, opening.stem, B::ENCODING, endpoint.to_string(), limits);
+    if opening.dir.is_none() && limits.max_bytes > 0 {
+        let what =
+            "there is no outbox without a run directory: what cannot be sent in time is lost";
+        complain::warn(
+            "no outbox",
+            format_args!("{endpoint}: {what}; STAGETRACE_DIR names another"),
+        );
+    }
     let kept = outbox.map(|outbox| Kept::new(outbox, endpoint));
     let build: Build<B> = Box::new(move || {
         let outlet: Box<dyn Outlet<B>> = match target.protocol {

@@ -20,7 +20,7 @@ pub struct Status {
     /// The mapped recording, if there is one that nobody has removed.
     pub recording: Option<std::path::PathBuf>,
     /// What was said on standard error, or would have been at another log level: what the environment does not allow,
-    /// each with its place and what became of it.
+    /// each with its place and what became of it. An outage of an endpoint that is over says so.
     pub complaints: Vec<String>,
     /// What time stamps are read from, and why that.
     pub clock: Option<ClockSource>,

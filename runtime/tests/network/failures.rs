@@ -37,6 +37,10 @@ scenarios! {
             let problems = problems(flush(LONG));
             let expected = format!("lost 1 spans (rejected 1); `export`: HTTP status {status}");
             assert!(problems[0].1.starts_with(&expected) && !problems[0].1.contains("s3cret"), "{problems:?}");
+            let url = format!(" from {}/v1/traces", collector.endpoint());
+            assert!(problems[0].1.contains(&url), "{problems:?}");
+            let remedy = "v1/traces is appended to OTEL_EXPORTER_OTLP_ENDPOINT";
+            assert_eq!(problems[0].1.contains(remedy), [404, 405, 501].contains(&status), "{problems:?}");
             assert_eq!(collector.requests().len(), number + 1, "{status} is final");
         }
         assert_eq!(sink("otlp").failed_by, [("rejected", statuses.len() as u64)]);
@@ -82,8 +86,51 @@ scenarios! {
             let problems = problems(flush(LONG));
             let expected = format!("lost 1 spans (rejected 1); `export`: gRPC status {code:?}: ");
             assert!(problems[0].1.starts_with(&expected) && !problems[0].1.contains("s3cret"), "{problems:?}");
+            let from = format!(", from {}", collector.endpoint());
+            assert!(problems[0].1.contains(&from), "{problems:?}");
+            let is_unknown = code == GrpcCode::Unimplemented;
+            assert_eq!(problems[0].1.contains("That is mostly 4317"), is_unknown, "{problems:?}");
             assert_eq!(collector.requests().len(), number + 1, "{code:?} is final");
         }
+        // A port for HTTP that speaks HTTP/2, too.
+        collector.script([Reply::status(404)]);
+        step(0);
+        let problems = problems(flush(LONG));
+        assert!(problems[0].1.contains("That is mostly 4317"), "{problems:?}");
+    }
+
+    fn grpc_to_a_port_for_http_is_told_of_the_other_port() {
+        let _trace = start(Otlp::grpc(over_http1_only()).timeout(Duration::from_secs(1)));
+        step(0);
+        let problems = problems(flush(LONG));
+        assert!(problems[0].1.contains("is this a port for HTTP? gRPC is mostly on 4317"), "{problems:?}");
+    }
+
+    fn http_to_a_port_for_grpc_is_told_of_the_other_port() {
+        // The first frame of HTTP/2.
+        let (endpoint, _) = answering("\0\0\0\x04\0\0\0\0\0");
+        let _trace = start(Otlp::http(endpoint).timeout(Duration::from_secs(1)));
+        step(0);
+        let problems = problems(flush(LONG));
+        assert!(problems[0].1.contains("is this a port for gRPC? HTTP is mostly on 4318"), "{problems:?}");
+    }
+
+    fn an_attempt_that_failed_shows_at_once_until_the_batch_arrives() {
+        let collector = collector();
+        collector.refuse_connections().unwrap();
+        let _trace = start(Otlp::http(collector.endpoint()).timeout(LONG));
+        assert_eq!(sink("otlp").failing, None);
+        step(0);
+        let problem = problems(flush(Duration::from_millis(300))).remove(0).1;
+        let expected = "not done at the deadline, 1 spans are not exported yet: ";
+        assert!(problem.starts_with(expected) && problem.contains("onnection refused"), "{problem}");
+        let otlp = sink("otlp");
+        assert!(otlp.failing.is_some() && otlp.failing_since.is_some(), "{otlp:?}");
+        assert_eq!((otlp.queued, otlp.failed), (1, 0));
+        collector.accept_connections().unwrap();
+        flush(LONG).unwrap();
+        let otlp = sink("otlp");
+        assert_eq!((otlp.failing, otlp.failing_since, otlp.exported), (None, None, 1));
     }
 
     fn retry_after_is_obeyed_as_seconds_and_as_a_date() {
@@ -119,11 +166,12 @@ scenarios! {
         collector.script([Reply::partial_success(3).message("\u{1b}[31mtoo old\n")]);
         steps(0, 8);
         let problems = problems(flush(LONG));
-        let words = "`export`: the server rejected 3 spans: \\u{1b}[31mtoo old\\n";
+        let said = "the server rejected 3 spans: \\u{1b}[31mtoo old\\n";
+        let words = format!("`export`: {}/: {said}", collector.endpoint());
         assert_eq!(problems[0].1, format!("lost 3 spans (rejected 3); {words}"));
         let status = sink("otlp");
         assert_eq!((status.exported, status.failed), (5, 3));
-        assert_eq!(status.failing.as_deref(), Some(words));
+        assert_eq!(status.failing.as_deref(), Some(&*words));
         assert_eq!(numbers(&collector).len(), 5);
         step(8);
         flush(LONG).unwrap();
@@ -279,6 +327,7 @@ fn one_of_seventeen_is_too_large(collector: &Collector, trace: &TraceGuard) {
     }
     let problems = problems(flush(LONG));
     assert!(problems[0].1.starts_with("lost 1 spans (too_large 1); `export`: "), "{problems:?}");
+    assert!(problems[0].1.contains(&format!("from {}", collector.endpoint())), "{problems:?}");
     let spans = collector.spans();
     let arrived: Vec<i64> =
         spans.iter().filter_map(|span| span.attribute("number")?.as_i64()).collect();
@@ -334,6 +383,22 @@ pub(crate) fn answering(answer: &'static str) -> (String, Arc<AtomicUsize>) {
         }
     });
     (endpoint, count)
+}
+
+/// A server that knows nothing of HTTP/2, and says so. Gives its URL.
+fn over_http1_only() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            read_request(&stream);
+            stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").unwrap();
+            // Until the other end has read that and goes.
+            while stream.read(&mut [0; 4096]).is_ok_and(|read| read > 0) {}
+        }
+    });
+    endpoint
 }
 
 /// A server over HTTP/2 that ends each connection because of excessive load, with this as debug data. Gives its URL.

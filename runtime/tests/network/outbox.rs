@@ -58,6 +58,8 @@ fn waits_while(otlp: fn(String) -> Otlp, reply: Reply) {
     assert_eq!(stagetrace::status().complaints.len(), 1, "{:?}", stagetrace::status().complaints);
     collector.reply(Reply::success());
     all_arrive(&collector, &trace, 20);
+    let [over] = &stagetrace::status().complaints[..] else { panic!("it is said once") };
+    assert!(over.starts_with("20 spans that waited have arrived at "), "{over}");
 }
 
 scenarios! {
@@ -377,12 +379,110 @@ scenarios! {
         let second = Duration::from_secs(1);
         let recovery = support::in_time(second, || stagetrace::recover(config(), second)).unwrap();
         assert!((recovery.sent, recovery.waiting) == (0, 20), "{recovery:?}");
-        assert!(recovery.problems[0].starts_with("20 spans wait on: "), "{recovery:?}");
+        let (dir, to) = (of_endpoint("recover", &collector.endpoint()), other.endpoint());
+        let problem = format!("20 spans wait on below {}: {to}/v1/traces: ", dir.display());
+        assert!(recovery.problems[0].starts_with(&problem), "{recovery:?}");
         other.accept_connections().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let recovery = runtime.block_on(async { stagetrace::recover(config(), LONG).unwrap() });
         assert_eq!((recovery.sent, recovery.waiting, recovery.problems), (20, 0, vec![]));
         assert_eq!(numbers(&other), (0..20).collect::<Vec<_>>());
+    }
+
+    fn what_recover_cannot_send_is_counted_with_what_would_send_it() {
+        let alone = |endpoint: &str| with_outbox().output_dir(of_endpoint("unsent", endpoint));
+        if let Some((_, endpoint)) = part() {
+            let _trace = init(alone(&endpoint).otlp(Otlp::http(endpoint))).unwrap();
+            steps(0, 20);
+            all_wait(20);
+            std::process::abort();
+        }
+        let collector = away();
+        let endpoint = collector.endpoint();
+        assert!(!process("killed", &endpoint));
+        let dir = of_endpoint("unsent", &endpoint);
+        let waits = format!("20 spans in 1 files wait for {endpoint}/v1/traces, below {}, ", dir.display());
+        let unsent = |config, remedy: &str| {
+            let recovery = stagetrace::recover(config, LONG).unwrap();
+            assert_eq!((recovery.sent, recovery.waiting), (0, 20), "{recovery:?}");
+            let problem = &recovery.problems[0];
+            assert!(problem.starts_with(&waits) && problem.contains(remedy), "{recovery:?}");
+        };
+        unsent(alone(&endpoint), "no endpoint: OTEL_EXPORTER_OTLP_ENDPOINT names one");
+        let json = alone(&endpoint).otlp(Otlp::http_json(&*endpoint));
+        unsent(json, "sent by OTEL_EXPORTER_OTLP_PROTOCOL = http/protobuf or grpc");
+        assert_eq!(collector.requests().len(), 0);
+    }
+
+    fn who_ends_says_who_sends_what_waits_and_who_does_not_send_it_says_so_too() {
+        match part() {
+            Some((part, endpoint)) if part == "ends" => {
+                let config = with_outbox().output_dir(of_endpoint("ends", &endpoint));
+                let trace = init(config.otlp(Otlp::http(endpoint))).unwrap();
+                steps(0, 20);
+                all_wait(20);
+                return drop(trace);
+            }
+            Some((_, endpoints)) => {
+                let (first, endpoint) = endpoints.split_once(' ').unwrap();
+                let config = with_outbox().output_dir(of_endpoint("ends", first));
+                let mapping = stagetrace::Mapping::RunDir;
+                let trace = init(config.mapping(mapping).otlp(Otlp::http(endpoint))).unwrap();
+                step(20);
+                flush(LONG).unwrap();
+                if part().unwrap().0 == "killed" {
+                    std::mem::forget(stagetrace::span!("open"));
+                    std::process::abort();
+                }
+                return drop(trace);
+            }
+            None => {}
+        }
+        let (collector, elsewhere) = (away(), collector());
+        let (_, said) = output("ends", &collector.endpoint());
+        let warning = "stagetrace: warning: otlp: 20 spans wait in the outbox: ";
+        assert!(said.contains(warning) && !said.contains("stagetrace: error"), "{said}");
+        let dir = of_endpoint("ends", &collector.endpoint());
+        let remedy = "; the next start, or stagetrace::recover, sends them from ";
+        assert!(said.contains(&format!("{remedy}{}", dir.display())), "{said}");
+        let both = format!("{} {}", collector.endpoint(), elsewhere.endpoint());
+        let waits = format!("20 spans in 1 files wait for {}/v1/traces, below ", collector.endpoint());
+        let (_, said) = output("killed", &both);
+        assert!(said.contains(&waits) && said.contains("stagetrace::recover sends them"), "{said}");
+        let (_, said) = output("elsewhere", &both);
+        assert!(said.contains("; no endpoint gets what is only there"), "{said}");
+    }
+
+    fn the_shell_sends_what_only_a_file_has() {
+        if Command::new("curl").arg("--version").output().is_err() {
+            return println!("not checked: there is no curl");
+        }
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/outbox.md");
+        let docs = std::fs::read_to_string(docs).unwrap();
+        let script = docs.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let trace = init(with_outbox()).unwrap();
+        steps(0, 20);
+        flush(LONG).unwrap();
+        let entries = std::fs::read_dir(trace.run_dir().unwrap()).unwrap();
+        let mut files = entries.map(|entry| entry.unwrap().path());
+        let file = files.find(|path| path.to_string_lossy().ends_with(".jsonl")).unwrap();
+        let collector = collector();
+        let url = format!("{}/v1/traces", collector.endpoint());
+        let mut shell = Command::new("sh");
+        let shell = shell.args(["-c", script]).env("URL", url).env("FILE", file);
+        assert!(shell.status().unwrap().success());
+        assert_eq!(numbers(&collector), (0..20).collect::<Vec<_>>());
+    }
+
+    fn without_a_run_directory_it_is_said_that_there_is_no_outbox() {
+        let collector = collector();
+        let path = of_endpoint("no-directory", &collector.endpoint());
+        std::fs::write(&path, "a file").unwrap();
+        let trace = init(with_outbox().output_dir(path).otlp(Otlp::http(collector.endpoint()))).unwrap();
+        let complaints = stagetrace::status().complaints;
+        let told = |what: &String| what.contains("there is no outbox without a run directory");
+        assert!(complaints.iter().any(told), "{complaints:?}");
+        drop(trace);
     }
 
     fn what_a_server_refuses_of_them_is_told() {
@@ -485,15 +585,17 @@ const ENDPOINT: &str = "STAGETRACE_TEST_ENDPOINT";
 
 /// Runs this scenario in another process, as this part of it. Whether that succeeds.
 fn process(part: &str, endpoint: &str) -> bool {
+    output(part, endpoint).0
+}
+
+/// The same; and what it says on standard error.
+fn output(part: &str, endpoint: &str) -> (bool, String) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let command = command.args(std::env::args().skip(1)).env(PART, part).env(ENDPOINT, endpoint);
     let output = command.output().unwrap();
-    println!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    output.status.success()
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    println!("{}{said}", String::from_utf8_lossy(&output.stdout));
+    (output.status.success(), said)
 }
 
 /// Which part this process is, if it is not the scenario itself, and where it sends to.

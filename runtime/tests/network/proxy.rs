@@ -170,6 +170,8 @@ scenarios! {
         let why = format!("the proxy {gone} cannot be reached: ");
         assert!(problems[0].1.contains(&why), "{problems:?}");
         assert!(problems[0].1.contains("onnection refused"), "{problems:?}");
+        let remedy = "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names the proxy, and NO_PROXY ";
+        assert!(problems[0].1.contains(remedy), "{problems:?}");
     }
 
     fn a_proxy_that_cannot_be_used_warns_and_nothing_is_sent() {

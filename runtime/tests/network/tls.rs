@@ -115,6 +115,17 @@ fn fails(otlp: Otlp, collector: &Collector, why: &str) {
 }
 
 scenarios! {
+    fn a_port_without_tls_is_told() {
+        let (certificates, collector) = (Certificates::new("plain"), collector());
+        let endpoint = collector.endpoint().replace("http://", "https://");
+        let otlp = Otlp::http(endpoint).certificate(certificates.path("ca.pem"));
+        let _trace = start(otlp.timeout(Duration::from_secs(1)));
+        step(0);
+        let problems = problems(flush(LONG));
+        let hint = "the server does not speak TLS here: http:// instead of https://?";
+        assert!(problems[0].1.contains(hint), "{problems:?}");
+    }
+
     fn a_ca_of_one_s_own_is_trusted_over_grpc() {
         let (certificates, collector) = (Certificates::new("grpc"), collector());
         let port = certificates.serve("localhost", false, &collector);

@@ -1,6 +1,6 @@
 //! What servers answer: how many spans they rejected, when they want to be asked again.
 
-use crate::config::Shown;
+use crate::config::{Endpoint, Shown};
 use crate::export::supervised::{Cause, Failure};
 use http::header::{HeaderMap, RETRY_AFTER};
 use prost::Message;
@@ -39,10 +39,10 @@ impl Answer {
         Answer::new(rejected.unwrap_or_default(), message.to_owned())
     }
 
-    /// What was lost of so many spans.
-    pub(super) fn loss(&self, spans: u64) -> Option<(u64, Failure)> {
+    /// What was lost of so many spans that this endpoint was sent.
+    pub(super) fn loss(&self, spans: u64, endpoint: &Endpoint) -> Option<(u64, Failure)> {
         let lost = self.rejected.min(spans);
-        let failure = || Failure { cause: Cause::Rejected, problem: self.to_string() };
+        let failure = || Failure { cause: Cause::Rejected, problem: format!("{endpoint}: {self}") };
         (lost > 0).then(|| (lost, failure()))
     }
 

@@ -60,8 +60,33 @@ pub(super) fn causes(error: &(dyn Error + 'static)) -> String {
         }
         cause = error.source();
     }
+    if let Some(hint) = hint(&text) {
+        text.push_str("; ");
+        text.push_str(hint);
+    }
     text
 }
+
+/// What an error comes of most often, and what helps.
+fn hint(text: &str) -> Option<&'static str> {
+    const HINTS: [(&str, &str); 5] = [
+        (
+            "the proxy ",
+            "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names the proxy, and NO_PROXY the hosts that need none",
+        ),
+        ("InvalidContentType", "the server does not speak TLS here: http:// instead of https://?"),
+        ("HTTP/2: frame with invalid size", NO_HTTP2),
+        ("HTTP/2: unspecific protocol error detected", NO_HTTP2),
+        (
+            "invalid HTTP version parsed",
+            "is this a port for gRPC? HTTP is mostly on 4318, or OTEL_EXPORTER_OTLP_PROTOCOL=grpc",
+        ),
+    ];
+    HINTS.iter().find(|(words, _)| text.contains(words)).map(|(_, hint)| *hint)
+}
+
+const NO_HTTP2: &str =
+    "is this a port for HTTP? gRPC is mostly on 4317, or OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf";
 
 /// An error without its causes. One of HTTP/2 quotes what the server said when it went away; its reason is a code.
 fn own_words(error: &(dyn Error + 'static)) -> String {
@@ -79,3 +104,24 @@ pub(super) const USER_AGENT: &str = concat!(
     " OTel-OTLP-Exporter-Rust/",
     env!("CARGO_PKG_VERSION")
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(feature = "otlp-grpc")]
+    #[test]
+    fn only_what_another_protocol_makes_of_http2_hints_at_the_port() {
+        let said = |reason: h2::Reason| causes(&h2::Error::from(reason));
+        for reason in [h2::Reason::FRAME_SIZE_ERROR, h2::Reason::PROTOCOL_ERROR] {
+            assert!(said(reason).ends_with(NO_HTTP2), "{}", said(reason));
+        }
+        assert_eq!(hint(&said(h2::Reason::ENHANCE_YOUR_CALM)), None);
+    }
+
+    #[test]
+    fn a_server_that_is_away_gets_no_hint() {
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        assert_eq!(causes(&refused), "connection refused");
+    }
+}

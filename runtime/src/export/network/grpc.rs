@@ -26,6 +26,9 @@ use tonic::{Code, Request, Status};
 
 const METHOD: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 
+/// What helps where a server has no such method.
+const WRONG_PORT: &str = "; is it the server's port for OTLP over gRPC? That is mostly 4317";
+
 /// Calls one server.
 pub(super) struct Grpc {
     connector: Connector,
@@ -68,6 +71,21 @@ const ENCODINGS: &[(Compression, CompressionEncoding)] = &[
     (Compression::Zstd, CompressionEncoding::Zstd),
 ];
 
+impl Grpc {
+    /// A refusal, with who refuses; and with what helps, if that knows of no such service.
+    #[cold]
+    fn refused(&self, status: &Status, problem: &str) -> String {
+        let endpoint = &self.target.endpoint;
+        let answer = status.source().and_then(|cause| cause.downcast_ref::<NotGrpc>());
+        let is_elsewhere = match answer {
+            Some(answer) => matches!(answer.status.as_u16(), 404 | 405 | 501),
+            None => status.code() == Code::Unimplemented,
+        };
+        let remedy = if is_elsewhere { WRONG_PORT } else { "" };
+        format!("{problem}, from {endpoint}{remedy}")
+    }
+}
+
 impl Transport for Grpc {
     fn prepare(&self, body: &[u8]) -> Result<Bytes, Failure> {
         // tonic compresses.
@@ -87,7 +105,11 @@ impl Transport for Grpc {
             Err(status) if status.source().is_none() && self.answered.load(Relaxed) => {
                 Verdict::Arrived(Answer::default())
             }
-            Err(status) => verdict(&status),
+            Err(status) => match verdict(&status) {
+                Verdict::Refused(problem) => Verdict::Refused(self.refused(&status, &problem)),
+                Verdict::TooLarge(problem) => Verdict::TooLarge(self.refused(&status, &problem)),
+                verdict => verdict,
+            },
         }
     }
 

@@ -5,7 +5,7 @@ use super::compress::compressed;
 use super::connect::{Connector, Stream, USER_AGENT, builder, causes};
 use super::retry::{Transport, Verdict};
 use super::tcp::has_tunnel;
-use crate::config::{Compression, Protocol, Target};
+use crate::config::{Compression, Endpoint, Protocol, Target};
 use crate::export::supervised::Failure;
 use bytes::Bytes;
 use http::header::{
@@ -16,12 +16,16 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::client::legacy::Client;
 
 const JSON: &str = "application/json";
+/// What helps where a server has no such URL.
+const WRONG_URL: &str = "is this its URL for traces? v1/traces is appended to OTEL_EXPORTER_OTLP_ENDPOINT, and not to \
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
 
 /// Posts bodies to one URL.
 pub(super) struct Http {
     connector: Connector,
     client: Client<Stream, Full<Bytes>>,
     uri: Uri,
+    endpoint: Endpoint,
     headers: HeaderMap,
     compression: Compression,
 }
@@ -48,6 +52,7 @@ impl Http {
             client: connector.client(&builder()),
             connector,
             uri: target.endpoint.uri().clone(),
+            endpoint: target.endpoint.clone(),
             headers,
             compression: target.compression,
         }
@@ -70,6 +75,7 @@ impl Transport for Http {
         };
         let status = response.status();
         let problem = || format!("HTTP status {status}");
+        let from = || format!("HTTP status {status} from {}", self.endpoint);
         match status {
             status if status.is_success() => Verdict::Arrived(read(response).await),
             StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
@@ -78,8 +84,11 @@ impl Transport for Http {
             StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => {
                 Verdict::Again(None, problem())
             }
-            StatusCode::PAYLOAD_TOO_LARGE => Verdict::TooLarge(problem()),
-            _ => Verdict::Refused(problem()),
+            StatusCode::PAYLOAD_TOO_LARGE => Verdict::TooLarge(from()),
+            StatusCode::NOT_FOUND
+            | StatusCode::METHOD_NOT_ALLOWED
+            | StatusCode::NOT_IMPLEMENTED => Verdict::Refused(format!("{}; {WRONG_URL}", from())),
+            _ => Verdict::Refused(from()),
         }
     }
 

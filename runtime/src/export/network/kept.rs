@@ -3,6 +3,7 @@
 
 use super::beside::{before, beside};
 use super::body::Body;
+use super::outage::Outages;
 use super::outbox::{Gone, Oldest, Outbox, Place};
 use super::retry::{Backoff, Throttle, Time, Transport, Verdict};
 use crate::clock::unix_ns;
@@ -18,6 +19,7 @@ pub(super) struct Kept {
     outbox: Outbox,
     endpoint: Endpoint,
     away: Option<Away>,
+    outages: Outages,
     /// Whether the last batch that was put there could be written.
     takes: bool,
     /// The oldest batch, if it was cut and some of it is done with.
@@ -72,6 +74,7 @@ impl Kept {
             outbox,
             endpoint,
             away: None,
+            outages: Outages::default(),
             takes: true,
             rest: None,
             arrived: 0,
@@ -80,9 +83,16 @@ impl Kept {
         }
     }
 
-    /// Takes over what dead processes left.
+    /// Takes over what dead processes left, and tells of what it leaves.
     pub(super) fn adopt(&mut self) {
         self.outbox.adopt();
+        let others = self.outbox.others();
+        if others.spans > 0 {
+            let (runs, by) = (self.outbox.dir().parent(), others.protocols());
+            let runs = runs.unwrap_or(self.outbox.dir()).display();
+            let what = format_args!("stagetrace::recover sends them, by {by}");
+            complain::info(format_args!("{others}, below {runs}; {what}"));
+        }
     }
 
     /// Whether anything waits.
@@ -131,9 +141,7 @@ impl Kept {
     /// The server is away, for this reason.
     pub(super) fn is_away<B: Body>(&mut self, why: &str, throttle: &Throttle, queue: &Queue<B>) {
         queue.troubled(why);
-        let (endpoint, dir) = (&self.endpoint, self.outbox.dir().display());
-        let what = "spans wait in the outbox until they can be sent, in";
-        complain::warn("otlp away", format_args!("{endpoint}: {why}; {what} {dir}"));
+        self.outages.is_away(why, &self.endpoint, self.outbox.dir());
         let mut backoff = self.away.take().map(|away| away.backoff).unwrap_or_default();
         let next = backoff.next(None);
         let until = throttle.until().map_or(next, |until| until.max(next));
@@ -143,6 +151,7 @@ impl Kept {
     /// The server is there.
     pub(super) fn is_back(&mut self) {
         self.away = None;
+        self.tell_of_arrival();
     }
 
     /// Waits until it is time for another attempt, and makes it. Ends early if a flush is asked for.
@@ -203,11 +212,20 @@ impl Kept {
         if let Some((spans, first)) = &self.lost {
             problems.push(format!("{spans} spans are lost: {first}"));
         }
-        if let Some(Away { why, .. }) = self.away.as_ref().filter(|_| waiting > 0) {
-            let more = if self.outbox.is_more_left() { ", and those of further files" } else { "" };
-            problems.push(format!("{waiting} spans wait on{more}: {why}"));
+        let (endpoint, dir) = (&self.endpoint, self.outbox.dir().display());
+        if waiting > 0 {
+            let more =
+                if self.outbox.is_more_left() { ", and those of further files," } else { "" };
+            let why = self.away.as_ref().map_or("there was no more time", |away| &away.why);
+            problems.push(format!("{waiting} spans{more} wait on below {dir}: {endpoint}: {why}"));
         }
-        Sent { arrived: self.arrived, waiting, problems }
+        let others = self.outbox.others();
+        if others.spans > 0 {
+            let by = others.protocols();
+            let what = "in another encoding; sent by OTEL_EXPORTER_OTLP_PROTOCOL =";
+            problems.push(format!("{others}, below {dir}, {what} {by}"));
+        }
+        Sent { arrived: self.arrived, waiting: waiting + others.spans, problems }
     }
 
     /// Makes an attempt for the oldest batch. Whether the server is there.
@@ -226,8 +244,9 @@ impl Kept {
         let listen = Listen { every_batch, asked: Asked::Last };
         let begun = Instant::now();
         let sent = {
+            let endpoint = self.endpoint.clone();
             let keep = |batch| self.take_besides(batch, head, queue);
-            let sending = deliver::<B>(line.transport, &mut rest, until);
+            let sending = deliver::<B>(line.transport, &mut rest, &endpoint, until);
             beside(pin!(sending), queue, listen, keep).await
         };
         let sent = sent.unwrap_or_else(|| {
@@ -241,7 +260,7 @@ impl Kept {
         queue.operated(begun.elapsed(), cause);
         match sent {
             Ok(()) => {
-                self.is_back();
+                self.away = None;
                 self.arrived(rest, queue);
                 true
             }
@@ -271,10 +290,14 @@ impl Kept {
             self.lose_inherited(lost.min(inherited), &failure.problem);
         }
         self.arrived += spans.saturating_sub(lost);
-        if self.outbox.is_empty() {
-            let (arrived, endpoint) = (self.arrived - self.said, &self.endpoint);
+        self.tell_of_arrival();
+    }
+
+    /// If nothing waits any more, which may have been left by dead processes while the server was always there.
+    fn tell_of_arrival(&mut self) {
+        let arrived = self.arrived - self.said;
+        if self.outbox.is_empty() && self.outages.is_over(arrived, &self.endpoint) {
             self.said = self.arrived;
-            complain::info(format_args!("{arrived} spans that waited have arrived at {endpoint}"));
         }
     }
 
@@ -308,6 +331,7 @@ impl Rest {
 async fn deliver<B: Body>(
     transport: &mut impl Transport,
     Rest { parts, losses, .. }: &mut Rest,
+    endpoint: &Endpoint,
     until: Instant,
 ) -> Result<(), Unsent> {
     while let Some((body, spans)) = parts.last() {
@@ -315,7 +339,7 @@ async fn deliver<B: Body>(
         match transport.prepare(body) {
             Err(failure) => losses.push((spans, failure)),
             Ok(prepared) => match timeout_at(until, transport.attempt(prepared)).await {
-                Ok(Verdict::Arrived(answer)) => losses.extend(answer.loss(spans)),
+                Ok(Verdict::Arrived(answer)) => losses.extend(answer.loss(spans, endpoint)),
                 Ok(Verdict::Again(least, problem)) => return Err(Unsent(least, problem)),
                 Ok(Verdict::Refused(problem)) => {
                     losses.push((spans, Failure { cause: Cause::Rejected, problem }));

@@ -4,6 +4,7 @@
 //! there is no room left the oldest one goes with what it holds.
 
 mod adopt;
+mod others;
 mod segment;
 #[cfg(all(test, unix, not(miri)))]
 mod tests;
@@ -18,6 +19,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+pub(super) use others::Others;
 pub(super) use segment::Encoding;
 
 /// The row of files is cut into so many, so that little goes when the oldest does.
@@ -40,6 +42,8 @@ pub(super) struct Outbox {
     /// What is taken over, and whether there is more of it than was.
     whose: Whose,
     is_more_left: bool,
+    /// What is not.
+    others: Others,
 }
 
 /// The oldest batch.
@@ -97,14 +101,17 @@ impl Outbox {
 
     fn empty(dir: PathBuf, stem: &str, label: Label, limits: OutboxLimits, whose: Whose) -> Outbox {
         let (stem, segments) = (stem.to_owned(), VecDeque::new());
-        Outbox { dir, stem, label, limits, segments, made: 0, whose, is_more_left: false }
+        let others = Others::default();
+        Outbox { dir, stem, label, limits, segments, made: 0, whose, is_more_left: false, others }
     }
 
     /// Takes over what dead processes of this run left and, if it was to go to the same endpoint, those of other runs. Of
     /// many files some are taken over when these have gone.
     pub(super) fn adopt(&mut self) {
-        let Left { segments, is_all } = adopt::left_by_the_dead(self.whose, &self.dir, &self.label);
+        let left = adopt::left_by_the_dead(self.whose, &self.dir, &self.label);
+        let Left { segments, is_all, others } = left;
         self.is_more_left = !is_all;
+        self.others = others;
         for segment in segments.into_iter().rev() {
             self.segments.push_front(segment);
         }
@@ -124,6 +131,16 @@ impl Outbox {
     /// Whether dead processes left more than was taken over so far.
     pub(super) fn is_more_left(&self) -> bool {
         self.is_more_left
+    }
+
+    /// What dead processes left that is not taken over.
+    pub(super) fn others(&self) -> &Others {
+        &self.others
+    }
+
+    /// The same, where nothing is: all that they left in this directory of runs.
+    pub(super) fn all_below(output_dir: &Path) -> Others {
+        adopt::all_below(output_dir)
     }
 
     /// Whether anything of this process waits.

@@ -20,12 +20,17 @@ pub(crate) fn send_what_waits(
     settings: &mut Settings,
     deadline: Instant,
 ) -> Result<Sent, InitError> {
-    let Some(target) = settings.target.take() else { return Ok(Sent::default()) };
+    let Some(target) = settings.target.take() else {
+        let why = "no endpoint: OTEL_EXPORTER_OTLP_ENDPOINT names one, unless OTEL_TRACES_EXPORTER=none or \
+            OTEL_SDK_DISABLED=true switch it off";
+        return Ok(Sent::nothing(settings, why));
+    };
     let connector = match Connector::new(&target) {
         Ok(connector) => connector,
         Err(mistake) => {
             mistake.warn(&mut settings.warnings)?;
-            return Ok(Sent::default());
+            let why = settings.warnings.last().map(ToString::to_string).unwrap_or_default();
+            return Ok(Sent::nothing(settings, &why));
         }
     };
     let settings = settings.clone();
@@ -84,6 +89,15 @@ fn drain<T: Transport, B: Body>(
 }
 
 impl Sent {
+    /// Everything waits on.
+    fn nothing(settings: &Settings, why: &str) -> Sent {
+        let others = Outbox::all_below(&settings.output_dir);
+        let (dir, by) = (settings.output_dir.display(), others.protocols());
+        let what = format!("{others}, below {dir}, to be sent by {by}: {why}");
+        let problems = if others.spans > 0 { vec![what] } else { Vec::new() };
+        Sent { arrived: 0, waiting: others.spans, problems }
+    }
+
     fn failed(problem: String) -> Sent {
         Sent { problems: vec![problem], ..Sent::default() }
     }

@@ -60,12 +60,14 @@ const LONGEST_OBEYED: Duration = Duration::from_secs(300);
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
-/// Sends a body. The deadline holds for all attempts, for the waits between them, and cuts a running one.
+/// Sends a body. The deadline holds for all attempts, for the waits between them, and cuts a running one. Of each that failed
+/// and is followed by another `fails` is told why.
 pub(super) async fn send(
     transport: &mut impl Transport,
     body: Bytes,
     time: Time,
     throttle: &mut Throttle,
+    mut fails: impl FnMut(&str),
 ) -> Result<Answer, Failure> {
     throttle.wait(time.until).await?;
     let mut backoff = Backoff::default();
@@ -93,6 +95,7 @@ pub(super) async fn send(
             let problem = format!("{problem}; tried {times} within {:?}", time.within);
             return Err(Failure { cause: Cause::Unavailable, problem });
         }
+        fails(&problem);
         sleep_until(until).await;
         last = Some(problem);
     }

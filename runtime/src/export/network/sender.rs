@@ -89,7 +89,7 @@ impl<T: Transport, B: Body> Sending<T, B> {
         let Sending { transport, head, throttle, kept, .. } = self;
         let head: &B::Head = head;
         let done = {
-            let sending = send_all(transport, throttle, head, batch, time, &mut parts);
+            let sending = send_all(transport, throttle, head, batch, time, queue, &mut parts);
             match kept {
                 None => {
                     sending.await;
@@ -140,7 +140,7 @@ impl<T: Transport, B: Body> Sending<T, B> {
         if let Some(kept) = &mut self.kept {
             kept.is_back();
         }
-        if let Some(loss) = answer.loss(spans) {
+        if let Some(loss) = answer.loss(spans, &self.endpoint) {
             self.losses.push(loss);
         } else if answer.has_message() {
             complain::warn("otlp answer", format_args!("{}: {answer}", self.endpoint));
@@ -171,6 +171,7 @@ async fn send_all<B: Body>(
     head: &B::Head,
     batch: &mut B,
     time: Time,
+    queue: &Queue<B>,
     parts: &mut Parts<B>,
 ) {
     // A connection that was closed meanwhile is found out now, and not by losing an attempt.
@@ -180,7 +181,10 @@ async fn send_all<B: Body>(
     loop {
         let spans = batch.spans();
         let sent = match transport.prepare(batch.encoded(head)) {
-            Ok(body) => retry::send(transport, body, time, throttle).await,
+            Ok(body) => {
+                let fails = |problem: &str| queue.troubled(problem);
+                retry::send(transport, body, time, throttle, fails).await
+            }
             Err(failure) => Err(failure),
         };
         match sent {

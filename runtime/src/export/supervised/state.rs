@@ -215,7 +215,12 @@ impl<B: Batch> State<B> {
         problems.extend(self.waits_in_outbox());
         if self.is_flushing() {
             let queued = self.queued();
-            problems.push(format!("not done at the deadline, {queued} spans are not exported yet"));
+            let why =
+                self.failing.iter().find(|why| !problems.iter().any(|said| said.contains(*why)));
+            let why = why.map_or_else(String::new, |why| format!(": {why}"));
+            problems.push(format!(
+                "not done at the deadline, {queued} spans are not exported yet{why}"
+            ));
         }
         if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
     }

@@ -153,6 +153,37 @@ async fn one_that_asks_for_a_minute_is_left_alone_for_a_minute() {
     assert!(waits.len() <= 5 && waits.iter().all(|wait| Some(*wait) >= minute), "{waits:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_second_outage_is_told_as_the_first_one_was() {
+    let (mut kept, _dir) = kept("twice");
+    kept.endpoint = Endpoint::of_test("http://twice:4318", Protocol::HttpJson);
+    let queue = Queue::new("test", Batching::default());
+    let mut throttle = Throttle::default();
+    let said = || {
+        let said = complain::said().into_iter().filter(|what| what.contains("http://twice:4318"));
+        said.collect::<Vec<_>>()
+    };
+    for outage in ["first", "second"] {
+        kept.take(&mut Numbers(vec![1, 2]), &(), &queue).unwrap();
+        kept.is_away(outage, &throttle, &queue);
+        let [away] = &said()[..] else { panic!("{:?}", said()) };
+        assert!(away.contains(&format!("{outage}; spans wait in the outbox")), "{away}");
+        let (back, away) = (Instant::now() + Duration::from_secs(9), || None);
+        let mut server = Server { back, away, attempts: Vec::new(), arrived: Vec::new() };
+        while kept.has_work() {
+            let (transport, timeout) = (&mut server, Duration::from_secs(1));
+            let mut line = Line { transport, throttle: &mut throttle, head: &(), timeout };
+            kept.work(&mut line, &queue).await;
+        }
+        let [over] = &said()[..] else { panic!("{:?}", said()) };
+        assert!(
+            over.starts_with("2 spans that waited have arrived at http://twice:4318"),
+            "{over}"
+        );
+        sleep(Duration::from_secs(60)).await;
+    }
+}
+
 /// A server that takes its time, and no more than so many bytes at once; and what it answers first, whatever it is sent.
 struct Slow {
     takes: Duration,

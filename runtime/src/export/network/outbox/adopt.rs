@@ -1,5 +1,6 @@
 //! Finding what dead processes left in their outboxes.
 
+use super::others::Others;
 use super::segment::{Label, Segment};
 use crate::complain;
 use crate::files;
@@ -28,9 +29,11 @@ pub(super) enum Whose {
 pub(super) struct Left {
     pub(super) segments: Vec<Segment>,
     pub(super) is_all: bool,
+    /// What stays, since it was to go elsewhere or is in another encoding.
+    pub(super) others: Others,
 }
 
-/// The files that dead processes of this user left. What is in another encoding stays, and is said.
+/// The files that dead processes of this user left.
 pub(super) fn left_by_the_dead(whose: Whose, dir: &Path, label: &Label) -> Left {
     let mut paths = Vec::new();
     // What cannot be listed holds nothing that we could take over.
@@ -48,22 +51,20 @@ pub(super) fn left_by_the_dead(whose: Whose, dir: &Path, label: &Label) -> Left 
     };
     let mut found = Vec::new();
     let mut is_all = true;
+    let mut others = Others::default();
     for (at, path) in paths.into_iter().enumerate() {
         if found.len() == MOST {
             is_all = false;
             break;
         }
         match Segment::adopt(path.clone()) {
-            Ok(Some(segment)) if at >= to_any && segment.label.endpoint != label.endpoint => {}
+            Ok(Some(segment)) if at >= to_any && segment.label.endpoint != label.endpoint => {
+                others.add(&segment);
+            }
             Ok(Some(segment)) if segment.front().is_none() => {
                 super::remove(segment);
             }
-            Ok(Some(segment)) if segment.label.encoding != label.encoding => {
-                let (path, encoding) = (path.display(), segment.label.encoding);
-                let what =
-                    "holds spans of a dead process, which only an exporter can send that speaks";
-                complain::warn("outbox encoding", format_args!("{path} {what} {encoding:?}"));
-            }
+            Ok(Some(segment)) if segment.label.encoding != label.encoding => others.add(&segment),
             Ok(Some(segment)) => found.push(segment),
             // Its process lives.
             Ok(None) => {}
@@ -76,7 +77,18 @@ pub(super) fn left_by_the_dead(whose: Whose, dir: &Path, label: &Label) -> Left 
         }
     }
     found.sort_by_key(|segment| segment.front().map(|entry| entry.since));
-    Left { segments: found, is_all }
+    Left { segments: found, is_all, others }
+}
+
+/// What dead processes of this user left below a directory of runs, all of which stays.
+pub(super) fn all_below(output_dir: &Path) -> Others {
+    let mut paths = Vec::new();
+    let _ = files_below(output_dir, None, &mut paths);
+    let mut others = Others::default();
+    for segment in paths.into_iter().filter_map(|path| Segment::adopt(path).ok().flatten()) {
+        others.add(&segment);
+    }
+    others
 }
 
 fn files_below(

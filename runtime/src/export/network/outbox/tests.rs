@@ -147,6 +147,9 @@ fn of_other_runs_only_what_was_to_go_to_the_same_endpoint_is_taken_over() {
     assert_eq!(take_all(&mut next), ["here"]);
     let left = ["same", "elsewhere", "json"].map(|run| runs.files(run).len());
     assert_eq!(left, [0, 1, 1], "the others stay");
+    let told = "4 spans in 2 files wait for http://collector:4318/ and http://other:4318/";
+    assert_eq!(next.others().to_string(), told);
+    assert_eq!(next.others().protocols(), "http/json, and then http/protobuf or grpc");
 }
 
 #[test]

@@ -58,7 +58,7 @@ async fn send(
     transport: &mut Scripted,
     throttle: &mut Throttle,
 ) -> Result<Answer, (Cause, String)> {
-    let sent = super::send(transport, Bytes::new(), Time::from_now(TEN), throttle).await;
+    let sent = super::send(transport, Bytes::new(), Time::from_now(TEN), throttle, |_| {}).await;
     sent.map_err(|Failure { cause, problem }| (cause, problem))
 }
 

@@ -277,6 +277,22 @@ fn a_flush_that_its_deadline_overtook_says_what_is_left() {
     assert_eq!(problem, "not done at the deadline, 3 spans are not exported yet");
 }
 
+#[cfg(feature = "_network")]
+#[test]
+fn it_says_why_if_something_fails_meanwhile() {
+    let (mut state, now) = (state(None, 2), Instant::now());
+    put(&mut state, 2, now);
+    state.ask(now, false);
+    assert_eq!(batch(state.next(now)), 2);
+    state.troubled("no route");
+    let status = check(&state, 2);
+    assert_eq!((status.failing.as_deref(), status.failed), (Some("no route"), 0));
+    let problem = state.verdict().expect_err("nothing is exported yet");
+    assert_eq!(problem, "not done at the deadline, 2 spans are not exported yet: no route");
+    done(&mut state);
+    assert_eq!(check(&state, 2).failing, None, "it has arrived");
+}
+
 #[test]
 fn the_last_flush_shuts_down_and_what_comes_later_is_counted() {
     let (mut state, now) = (state(None, 2), Instant::now());
