@@ -7,6 +7,8 @@ mod deadlines;
 mod everything;
 #[path = "network/failures.rs"]
 mod failures;
+#[path = "network/inherited.rs"]
+mod inherited;
 #[cfg(all(feature = "gzip", feature = "zstd"))]
 #[path = "network/jaeger.rs"]
 mod jaeger;

@@ -3,7 +3,7 @@
 use crate::support::{LONG, config, flush, scenarios, steps};
 use opentelemetry::metrics::MeterProvider;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
-use opentelemetry_otlp::{MetricExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_otlp::{MetricExporter, Protocol, WithExportConfig, WithHttpConfig};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_sdk::metrics::SdkMeterProvider;
@@ -70,6 +70,8 @@ scenarios! {
     fn an_otlp_exporter_pushes_what_the_spans_say() {
         let (url, posted) = server();
         let exporter = MetricExporter::builder().with_http().with_http_client(Posting);
+        // Which one is the default depends on the features that others ask for.
+        let exporter = exporter.with_protocol(Protocol::HttpBinary);
         let exporter = exporter.with_endpoint(url).build().unwrap();
         let provider = SdkMeterProvider::builder().with_periodic_exporter(exporter).build();
         let meter = provider.meter("stagetrace");
