@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::Path;
 
 use stagetrace_viewer::Status;
-use stagetrace_wire::recording::layout::{header, slot};
+use stagetrace_wire::recording::layout::{BLOCK, header, slot};
 use tempfile::TempDir;
 
 #[path = "../../wire/tests/handmade/mod.rs"]
@@ -150,6 +150,34 @@ fn late_attributes_of_an_open_span_arrive_and_looking_again_takes_no_memory() {
     view.poll();
     let root = view.store.span(view.one().root.unwrap());
     assert!(root.attributes.iter().any(|(key, _)| key == "step"), "{root:?}");
+}
+
+#[test]
+fn what_a_dead_process_had_spooled_is_read_with_its_recording() {
+    let directory = tempfile::tempdir().unwrap();
+    drop(write(directory.path(), &recording(&spans())));
+    let spooled = Record { parent: 1, site: 2, ..Record::ended(4) }.words();
+    let spool = Handmade::new(2).chunk(1, &[spooled]).bytes()[BLOCK..].to_vec();
+    fs::write(directory.path().join(format!("{STEM}.spool")), spool).unwrap();
+    let view = View::of(&[directory.path()]);
+    assert_eq!(view.json(EPOCH)["stages"][0]["raw_spans"], serde_json::json!({"queue": 2}));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_recording_that_is_gone_is_told_and_hides_no_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let link = directory.path().join(format!("{STEM}.recording"));
+    std::os::unix::fs::symlink("/nonexistent/gone.recording", link).unwrap();
+    append(&directory.path().join("a.jsonl"), line(1, 1, 0, "generate", [5, 9]));
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_stagetrace-viewer"))
+        .arg("summary")
+        .arg(directory.path())
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("1 samples in 0 groups, 0 steps: completed 1\n"), "{text}");
+    assert!(text.contains(&format!("note: cannot read {STEM}.recording: ")), "{text}");
 }
 
 #[test]

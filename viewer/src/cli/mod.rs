@@ -129,17 +129,14 @@ impl Stuck {
     }
 }
 
-/// A file that cannot be read, or is something else, is an error rather than an empty answer.
+/// If nothing could be read, that is an error rather than an empty answer. A recording that is gone, as
+/// after a restart of the machine, says nothing against the files beside it.
 fn check(report: &SourceReport) -> Result<(), Failure> {
-    for file in &report.files {
-        if let Some(error) = &file.error {
-            return Err(Failure::Read { name: file.name.clone(), error: error.clone() });
-        }
-    }
-    for recording in &report.recordings {
-        if let Some(error) = &recording.error {
-            return Err(Failure::Read { name: recording.name.clone(), error: error.clone() });
-        }
+    let is_readable = |error: &Option<String>| error.is_none();
+    let readable = report.files.iter().filter(|file| is_readable(&file.error)).count()
+        + report.recordings.iter().filter(|one| is_readable(&one.error)).count();
+    if let (0, Some((name, error))) = (readable, report.unread().next()) {
+        return Err(Failure::Read { name: name.to_owned(), error: error.to_owned() });
     }
     let is_foreign = |file: &crate::FileReport| file.bytes > 0 && file.known_lines == 0;
     match &report.files[..] {

@@ -46,11 +46,13 @@ fn text(summary: &Summary) -> String {
     let statuses: Vec<_> = statuses.collect();
     let _ = writeln!(
         text,
-        "{} samples in {} groups, {} steps{}: {}",
+        "{} samples in {} groups, {}: {}",
         summary.samples,
         summary.groups,
-        summary.steps,
-        if summary.step == "all" { "" } else { " (one of several may be shown)" },
+        match &summary.step {
+            all if all == "all" => format!("{} steps", summary.steps),
+            step => printable(&format!("step {}", plain(step))),
+        },
         printable(&statuses.join(", "))
     );
     let _ = writeln!(text, "{} finished spans", summary.finished_spans);
@@ -174,6 +176,9 @@ fn notes(text: &mut String, summary: &Summary) {
     }
     for (count, what) in notes {
         let _ = writeln!(text, "note: {count} {what}");
+    }
+    for (name, error) in &summary.unread {
+        let _ = writeln!(text, "note: cannot read {}", printable(&format!("{name}: {error}")));
     }
     if !summary.live_source && !summary.open_samples.is_empty() {
         let open = summary.open_samples.len();

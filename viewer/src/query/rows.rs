@@ -28,6 +28,8 @@ pub struct Summary {
     pub live_source: bool,
     /// Lines that could not be read: file and number.
     pub damaged_lines: Vec<(String, u64)>,
+    /// Files and recordings that could not be read: name, and why.
+    pub unread: Vec<(String, String)>,
     /// Samples or requests.
     pub samples: usize,
     /// Groups that they are of.

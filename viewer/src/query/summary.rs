@@ -108,6 +108,7 @@ impl Question<'_> {
                 .iter()
                 .flat_map(|file| file.damaged_numbers().map(|line| (file.name.clone(), line)))
                 .collect(),
+            unread: sources.unread().map(|(name, why)| (name.to_owned(), why.to_owned())).collect(),
             samples: chosen.len(),
             groups: groups.len(),
             steps: steps.len(),

@@ -64,7 +64,8 @@ impl Recorded {
         }
         self.report.error = None;
         match Recording::open(&self.path) {
-            Ok(recording) => {
+            Ok(mut recording) => {
+                self.report.error = self.add_spool(&mut recording).err();
                 self.read(&recording, reader, store);
                 let is_dead = recording.is_alive() == Some(false);
                 self.dead = seen.filter(|_| is_dead);
@@ -79,6 +80,18 @@ impl Recorded {
                     store.lose(span);
                 }
             }
+        }
+    }
+
+    /// Reads what the process put into a spool beside its recording.
+    fn add_spool(&self, recording: &mut Recording) -> Result<(), String> {
+        let stem = &recording.identity().stem;
+        // What a file says of itself must not lead elsewhere.
+        let is_name = !stem.is_empty() && Path::new(stem).file_name() == Some(stem.as_ref());
+        let spool = self.path.with_file_name(format!("{stem}.spool"));
+        match is_name && fs::metadata(&spool).is_ok_and(|spool| spool.is_file()) {
+            true => recording.add_spool(&spool).map_err(|error| error.to_string()),
+            false => Ok(()),
         }
     }
 

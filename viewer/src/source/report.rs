@@ -40,6 +40,14 @@ pub struct SourceReport {
 }
 
 impl SourceReport {
+    /// The sources that could not be read: name, and why.
+    pub fn unread(&self) -> impl Iterator<Item = (&str, &str)> {
+        let files = self.files.iter().map(|file| (&file.name, &file.error));
+        let recordings = self.recordings.iter().map(|one| (&one.name, &one.error));
+        let all = files.chain(recordings);
+        all.filter_map(|(name, error)| Some((name.as_str(), error.as_deref()?)))
+    }
+
     /// Whether there is a source that knows open spans: a live file, or a recording.
     pub fn has_live(&self) -> bool {
         !self.recordings.is_empty() || self.files.iter().any(|file| file.live_lines > 0)
