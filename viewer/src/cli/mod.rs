@@ -41,6 +41,9 @@ struct Input {
     /// Takes this instant for now, in nanoseconds since 1970.
     #[arg(long, value_name = "UNIX_NANO")]
     now: Option<u64>,
+    /// Keeps no more than about these MiB of spans; their details are read again when needed.
+    #[arg(long, value_name = "MIB", default_value_t = 4096)]
+    memory_limit: usize,
 }
 
 /// When an open span counts as stuck.
@@ -56,6 +59,7 @@ struct Stuck {
 
 /// Everything that was read.
 struct Loaded {
+    sources: Sources,
     store: Store,
     samples: Samples,
     report: SourceReport,
@@ -108,14 +112,14 @@ impl Input {
     /// Reads all of it.
     fn load(&self) -> Result<Loaded, Failure> {
         let mut sources = Sources::open(&self.paths)?;
-        let mut store = Store::default();
+        let mut store = Store::new(self.memory_limit.saturating_mul(1 << 20));
         sources.poll(&mut store);
         let report = sources.report();
         check(&report)?;
         let mut samples = Samples::default();
         samples.refresh(&mut store);
         let now = self.now.unwrap_or_else(now);
-        Ok(Loaded { store, samples, report, now })
+        Ok(Loaded { sources, store, samples, report, now })
     }
 }
 

@@ -18,7 +18,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let is_id = matches!(text.len(), 16 | 32);
     let id = TraceId::from_hex(&padded).ok().filter(|_| is_id);
     let id = id.ok_or_else(|| Failure::TraceId(text.clone()))?;
-    let loaded = arguments.input.load()?;
+    let mut loaded = arguments.input.load()?;
     let trace = loaded.store.find_trace(id).ok_or_else(|| Failure::UnknownTrace(id.to_string()))?;
+    loaded.sources.restore(&mut loaded.store, trace);
     print(&crate::query::tree(&loaded.store, &loaded.samples, trace, loaded.now))
 }

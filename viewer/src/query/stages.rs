@@ -83,7 +83,7 @@ impl Stages {
         for sample in samples.iter().filter(|sample| is_chosen(sample)) {
             if let Some(error) = sample.error.map(|error| store.record(error)) {
                 let stage = stages.by_name.entry(error.stage).or_default();
-                *stage.failures.entry(error.failure).or_default() += 1;
+                *stage.failures.entry(store.failure_of(error)).or_default() += 1;
             }
         }
         stages

@@ -26,6 +26,8 @@ pub(super) struct Blocks {
 /// Whole lines.
 #[derive(Debug, Default)]
 pub(super) struct Block {
+    /// Where they begin in the file.
+    pub(super) start: u64,
     pub(super) bytes: Vec<u8>,
     /// Lines before these that were too long.
     pub(super) too_long: u64,
@@ -42,6 +44,11 @@ impl Blocks {
     /// What follows the last whole line; `None` if it is too long to keep.
     pub(super) fn pending(&self) -> Option<&[u8]> {
         (!self.is_skipping).then_some(&self.pending)
+    }
+
+    /// Where the pending bytes begin in the file.
+    pub(super) fn pending_start(&self) -> u64 {
+        self.read - self.pending.len() as u64
     }
 
     /// Says that a whole document was read, up to here.
@@ -77,8 +84,9 @@ impl Blocks {
                 continue;
             };
             let rest = self.pending.split_off(before + last + 1);
-            let mut block =
-                Block { bytes: std::mem::replace(&mut self.pending, rest), ..Block::default() };
+            let bytes = std::mem::replace(&mut self.pending, rest);
+            let start = self.pending_start() - bytes.len() as u64;
+            let mut block = Block { start, bytes, ..Block::default() };
             self.end_first_line(&mut block);
             self.limit();
             return Ok(Some(block));
@@ -107,6 +115,7 @@ impl Blocks {
         });
         if is_skipped || is_taken {
             block.bytes.drain(..=end);
+            block.start += end as u64 + 1;
             block.too_long = is_skipped.into();
             block.taken = u64::from(!is_skipped);
         }

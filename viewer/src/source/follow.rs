@@ -8,9 +8,9 @@ use memchr::memchr;
 
 use super::blocks::Blocks;
 use super::line::{self, MAX_LINE};
-use super::parse::{Reader, read_on, read_pending};
+use super::parse::{Reader, read_again, read_on, read_pending};
 use super::report::FileReport;
-use crate::store::Store;
+use crate::store::{Batch, Place, Store};
 
 /// A file that is followed. It is kept open, so that what it held last can be read after it was
 /// renamed or removed.
@@ -77,6 +77,16 @@ impl Follower {
 
     pub(super) fn report(&self) -> &FileReport {
         &self.report
+    }
+
+    /// Reads a piece again.
+    pub(super) fn again(
+        &mut self,
+        place: Place,
+        reader: &mut Reader,
+        store: &Store,
+    ) -> io::Result<Batch> {
+        read_again(&mut self.file, place, reader, store)
     }
 
     /// Reads what is new.
@@ -177,7 +187,7 @@ impl Follower {
         if !is_blank && pending.trim_ascii_end().ends_with(b"}") && !blocks.is_taken() {
             let is_first = report.lines == 0;
             let lines = report.lines;
-            if read_pending(pending, is_first, reader, store, report) {
+            if read_pending(blocks.pending_start(), pending, is_first, reader, store, report) {
                 // It counts when it is ended.
                 report.lines = lines;
                 report.torn_line = None;

@@ -22,7 +22,7 @@ use recording::Recorded;
 pub use recording::RecordingReport;
 pub use report::{FileReport, SourceReport};
 
-use crate::store::Store;
+use crate::store::{Store, TraceNumber};
 
 /// Files and recordings that are read into a store, again and again.
 ///
@@ -104,8 +104,21 @@ impl Sources {
         for recording in &mut self.recordings {
             recording.poll(&mut self.reader, store);
         }
-        for follower in &mut self.followers {
+        for (number, follower) in self.followers.iter_mut().enumerate() {
+            self.reader.file = number as u32;
             follower.poll(&mut self.reader, store);
+        }
+    }
+
+    /// Reads the details of a trace again that made room for others. What a store gives of a span whose
+    /// details are not there has no attributes, events and links.
+    pub fn restore(&mut self, store: &mut Store, trace: TraceNumber) {
+        for (chunk, place) in store.missing(trace) {
+            let Some(follower) = self.followers.get_mut(place.file as usize) else { continue };
+            // What cannot be read now may be read the next time.
+            if let Ok(batch) = follower.again(place, &mut self.reader, store) {
+                store.put_back(chunk, batch);
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::num::NonZero;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +14,7 @@ use super::blocks::{Block, Blocks};
 use super::line::{self, Held};
 use super::report::FileReport;
 use super::scan::Buffers;
-use crate::store::{Batch, Caches, Encoder, Store, Tables};
+use crate::store::{Batch, Caches, Encoder, Place, Store, Tables};
 
 /// From so many bytes on, several threads pay.
 const MANY: u64 = 8 << 20;
@@ -26,6 +26,8 @@ const MAX_THREADS: usize = 8;
 pub(super) struct Reader {
     caches: Caches,
     buffers: Buffers,
+    /// The number of the file that is read.
+    pub(super) file: u32,
 }
 
 /// The spans of a block, and what it says of its lines.
@@ -57,15 +59,31 @@ pub(super) fn read_on(
     }
     // While several threads read, they have the tables, and this one the rest of the store.
     let tables = store.lend_tables();
-    let result = read_on_many(blocks, file, len, &tables, is_first, |parsed| {
+    let number = reader.file;
+    let result = read_on_many(blocks, file, len, &tables, (number, is_first), |parsed| {
         take(parsed, store, report);
     });
     store.return_tables(tables);
     result
 }
 
+/// Reads a piece of a file again.
+pub(super) fn read_again(
+    file: &mut File,
+    place: Place,
+    reader: &mut Reader,
+    store: &Store,
+) -> io::Result<Batch> {
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(place.start))?;
+    file.take(place.len).read_to_end(&mut bytes)?;
+    let block = Block { start: place.start, bytes, ..Block::default() };
+    Ok(reader.parse(&block, place.start == 0, store.shared_tables()).batch)
+}
+
 /// Reads a last line that lacks its end, if it is whole. Returns whether it is.
 pub(super) fn read_pending(
+    start: u64,
     pending: &[u8],
     is_first: bool,
     reader: &mut Reader,
@@ -75,7 +93,7 @@ pub(super) fn read_pending(
     if !line::is_whole(without_bom(pending, is_first).trim_ascii()) {
         return false;
     }
-    let block = Block { bytes: pending.to_vec(), ..Block::default() };
+    let block = Block { start, bytes: pending.to_vec(), ..Block::default() };
     let parsed = reader.parse(&block, is_first, store.shared_tables());
     take(parsed, store, report);
     true
@@ -86,7 +104,7 @@ fn read_on_many(
     file: &mut File,
     len: u64,
     tables: &Mutex<Tables>,
-    is_first: bool,
+    (file_number, is_first): (u32, bool),
     mut take: impl FnMut(Parsed),
 ) -> io::Result<()> {
     let threads = thread::available_parallelism().map_or(2, NonZero::get).min(MAX_THREADS);
@@ -105,7 +123,7 @@ fn read_on_many(
         for _ in 0..threads {
             let (send, next) = (send.clone(), &next);
             scope.spawn(move || {
-                let mut reader = Reader::default();
+                let mut reader = Reader { file: file_number, ..Reader::default() };
                 while let Some(block) = next() {
                     let parsed = block.map(|(number, block)| {
                         (number, reader.parse(&block, is_first && number == 0, tables))
@@ -159,7 +177,13 @@ impl Reader {
             }
             rest = rest.get(end + 1..).unwrap_or_default();
         }
-        Parsed { batch: encoder.take(), report }
+        let mut batch = encoder.take();
+        // What live files say is replaced by what comes, and paths are in no other place.
+        if report.live_lines == 0 {
+            let len = block.bytes.len() as u64;
+            batch.place = Some(Place { file: self.file, start: block.start, len });
+        }
+        Parsed { batch, report }
     }
 
     /// Reads a document: one JSON value over many lines.

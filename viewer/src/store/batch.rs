@@ -53,4 +53,15 @@ pub(crate) struct Parsed {
 pub(crate) struct Batch {
     pub(crate) spans: Vec<Parsed>,
     pub(crate) details: Vec<u8>,
+    /// Where it can be read again.
+    pub(crate) place: Option<Place>,
+}
+
+/// A piece of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The number of the file among the sources.
+    pub(crate) file: u32,
+    pub(crate) start: u64,
+    pub(crate) len: u64,
 }

@@ -4,7 +4,6 @@
 //! are kept once. Spans are only ever added, or replaced by what is known better of them
 //! ([`Standing`]); so what was read in another order, or twice, or in pieces, gives the same.
 
-use std::cmp::Ordering;
 use std::hash::BuildHasher;
 use std::sync::{Mutex, PoisonError};
 
@@ -13,6 +12,7 @@ use stagetrace_wire::id::{SpanId, TraceId};
 use stagetrace_wire::span::{SpanKind, StatusCode};
 
 mod batch;
+mod chunks;
 mod details;
 mod encode;
 mod facts;
@@ -20,9 +20,11 @@ mod insert;
 mod known;
 mod note;
 mod tables;
+mod take;
 mod value;
 
-pub(crate) use batch::{Batch, Parsed, Standing};
+pub(crate) use batch::{Batch, Place, Standing};
+use chunks::Chunks;
 pub(crate) use encode::{Caches, Encoder, Head, Seen, part};
 pub(crate) use facts::{Facts, Label};
 pub use facts::{Failure, Ident};
@@ -52,9 +54,10 @@ pub struct Store {
     span_places: HashTable<u32>,
     labels: Vec<Label>,
     facts: Vec<Facts>,
-    /// Details of batches, each of one piece.
-    details: Vec<Box<[u8]>>,
-    details_bytes: usize,
+    failures: Vec<Failure>,
+    chunks: Chunks,
+    /// Spans of the batch that is being taken in that a later one of it replaced.
+    replaced: u32,
     changed: Vec<TraceNumber>,
     stats: Stats,
     max_bytes: usize,
@@ -101,7 +104,8 @@ pub(crate) struct Record {
     label: u32,
     /// Place in `facts`, or [`NONE`].
     facts: u32,
-    pub(crate) failure: Failure,
+    /// Place in `failures`, or [`NONE`].
+    failure: u32,
     chunk: u32,
     at: u32,
     /// The next span of the trace, or [`NONE`].
@@ -134,7 +138,8 @@ impl Record {
 }
 
 impl Store {
-    /// An empty store that keeps no more than about so many bytes of spans.
+    /// An empty store that keeps no more than about so many bytes of spans. When there is too little
+    /// room, details go that can be read again from their files; then further spans are refused.
     pub fn new(max_bytes: usize) -> Self {
         Self {
             tables: Mutex::default(),
@@ -144,8 +149,9 @@ impl Store {
             span_places: HashTable::new(),
             labels: Vec::new(),
             facts: Vec::new(),
-            details: Vec::new(),
-            details_bytes: 0,
+            failures: Vec::new(),
+            chunks: Chunks::default(),
+            replaced: 0,
             changed: Vec::new(),
             stats: Stats::default(),
             max_bytes,
@@ -157,36 +163,6 @@ impl Store {
     /// The tables, for encoders on other threads.
     pub(crate) fn shared_tables(&self) -> &Mutex<Tables> {
         &self.tables
-    }
-
-    /// Takes spans in, and their details as they stand.
-    pub(crate) fn take(&mut self, batch: Batch) {
-        self.is_full = self.bytes() > self.max_bytes;
-        let chunk = self.details.len() as u32;
-        let mut is_used = false;
-        for span in &batch.spans {
-            let new = batch.details.get(span.at as usize..).unwrap_or_default();
-            is_used |= self.add(span, new, chunk, span.at);
-        }
-        if is_used {
-            self.keep_details(batch.details);
-        }
-    }
-
-    /// Takes spans in of which most are known already, and the details of the others alone.
-    pub(crate) fn take_news(&mut self, batch: &Batch) {
-        self.is_full = self.bytes() > self.max_bytes;
-        let chunk = self.details.len() as u32;
-        let mut kept = Vec::new();
-        for span in &batch.spans {
-            let new = batch.details.get(span.at as usize..).unwrap_or_default();
-            if self.add(span, new, chunk, kept.len() as u32) {
-                kept.extend_from_slice(details::of_one(new));
-            }
-        }
-        if !kept.is_empty() {
-            self.keep_details(kept);
-        }
     }
 
     /// The traces that have changed since this was last asked.
@@ -295,7 +271,7 @@ impl Store {
     /// What went wrong in a span, as it says itself; `None` if nothing did.
     pub fn failure(&self, span: SpanNumber) -> Option<Failure> {
         let record = self.record(span);
-        record.is_failed.then_some(record.failure)
+        record.is_failed.then(|| self.failure_of(record))
     }
 
     /// Every process and library.
@@ -312,14 +288,18 @@ impl Store {
         self.labels.get(record.label as usize)
     }
 
+    /// What went wrong in it, as it says itself.
+    pub(crate) fn failure_of(&self, record: &Record) -> Failure {
+        self.failures.get(record.failure as usize).copied().unwrap_or_default()
+    }
+
     /// How it went, as it says itself.
     pub(crate) fn facts(&self, record: &Record) -> Facts {
         self.facts.get(record.facts as usize).copied().unwrap_or_default()
     }
 
     fn details(&self, record: &Record) -> &[u8] {
-        let chunk = self.details.get(record.chunk as usize);
-        chunk.and_then(|chunk| chunk.get(record.at as usize..)).unwrap_or_default()
+        self.chunks.get(record.chunk).get(record.at as usize..).unwrap_or_default()
     }
 
     fn bytes(&self) -> usize {
@@ -327,124 +307,10 @@ impl Store {
             + size_of::<Trace>() * self.traces.capacity()
             + size_of::<Label>() * self.labels.capacity()
             + size_of::<Facts>() * self.facts.capacity()
+            + size_of::<Failure>() * self.failures.capacity()
             + 5 * (self.trace_places.capacity() + self.span_places.capacity())
-            + self.details_bytes
+            + self.chunks.bytes()
             + self.tables.lock().unwrap_or_else(PoisonError::into_inner).bytes()
-    }
-
-    fn keep_details(&mut self, details: Vec<u8>) {
-        self.details_bytes += details.len();
-        self.details.push(details.into_boxed_slice());
-    }
-
-    /// Whether the span is news, and refers to its details.
-    fn add(&mut self, span: &Parsed, new: &[u8], chunk: u32, at: u32) -> bool {
-        if let Some(trace) = self.find_trace(span.trace_id)
-            && let Some(place) = self.place_of(trace.0, span.span_id)
-        {
-            return self.improve(place, span, new, chunk, at);
-        }
-        if self.is_full || self.spans.len() >= NONE as usize - 1 {
-            self.stats.refused += 1;
-            return false;
-        }
-        let trace = self.trace_of(span.trace_id);
-        self.append(trace, span, chunk, at);
-        true
-    }
-
-    fn append(&mut self, trace: u32, span: &Parsed, chunk: u32, at: u32) {
-        let number = self.spans.len() as u32;
-        let record = self.make(trace, span, chunk, at);
-        self.spans.push(record);
-        let of_trace = &mut self.traces[trace as usize];
-        let before = std::mem::replace(&mut of_trace.last, number);
-        of_trace.count += 1;
-        match before {
-            NONE => of_trace.first = number,
-            before => self.spans[before as usize].next = number,
-        }
-        let Self { span_places, spans, hasher, .. } = self;
-        let hash = |number: u32| {
-            let span = &spans[number as usize];
-            hasher.hash_one((span.trace, span.id))
-        };
-        span_places.insert_unique(hash(number), number, |&other| hash(other));
-        self.mark_changed(trace);
-    }
-
-    /// Replaces what is known of a span by what is known better; whether it is.
-    fn improve(&mut self, place: u32, span: &Parsed, new: &[u8], chunk: u32, at: u32) -> bool {
-        let old = self.spans[place as usize];
-        let is_better = match span.standing.cmp(&old.standing) {
-            Ordering::Less => false,
-            // An open span is looked at again and again, and may have got attributes meanwhile.
-            Ordering::Equal => {
-                self.stats.duplicates += u64::from(old.is_finished());
-                let is_same = self.details(&old).starts_with(details::of_one(new));
-                let is_same = is_same && span.is_lost == old.is_lost;
-                span.standing == Standing::Recorded && !is_same
-            }
-            Ordering::Greater => true,
-        };
-        if is_better {
-            let mut record = self.make(old.trace, span, chunk, at);
-            record.next = old.next;
-            if span.depth > 0 || !record.is_finished() {
-                // Live files do not name parents.
-                record.parent = record.parent.or(old.parent);
-            }
-            self.spans[place as usize] = record;
-            self.mark_changed(old.trace);
-        }
-        is_better
-    }
-
-    fn make(&mut self, trace: u32, span: &Parsed, chunk: u32, at: u32) -> Record {
-        let last = self.traces[trace as usize].last;
-        let last = self.spans.get(last as usize).map(|last| (last.label, last.facts));
-        let (last_label, last_facts) = last.unwrap_or((NONE, NONE));
-        Record {
-            id: span.span_id,
-            parent: span.parent,
-            start: span.start,
-            end: span.end,
-            trace,
-            name: span.name,
-            stage: span.stage,
-            origin: span.origin,
-            label: match span.label.is_empty() {
-                true => NONE,
-                false => place(&mut self.labels, last_label, span.label),
-            },
-            facts: match span.facts.is_empty() {
-                true => NONE,
-                false => place(&mut self.facts, last_facts, span.facts),
-            },
-            failure: span.failure,
-            chunk,
-            at,
-            next: NONE,
-            kind: span.kind,
-            code: span.code,
-            standing: span.standing,
-            depth: span.depth,
-            is_failed: span.is_failed,
-            is_lost: span.is_lost,
-        }
-    }
-
-    fn trace_of(&mut self, id: TraceId) -> u32 {
-        let Self { trace_places, traces, hasher, .. } = self;
-        let hash = hasher.hash_one(id);
-        if let Some(number) = trace_places.find(hash, |&number| traces[number as usize].id == id) {
-            return *number;
-        }
-        let number = traces.len() as u32;
-        traces.push(Trace { id, first: NONE, last: NONE, count: 0, is_changed: false });
-        trace_places
-            .insert_unique(hash, number, |&other| hasher.hash_one(traces[other as usize].id));
-        number
     }
 
     fn place_of(&self, trace: u32, id: SpanId) -> Option<u32> {
@@ -472,13 +338,4 @@ impl Default for Store {
 
 fn link(number: u32) -> Option<u32> {
     Some(number).filter(|number| *number != NONE)
-}
-
-/// The place of a value: that of the last one of the trace, if it is the same, or else a new one.
-fn place<T: PartialEq>(values: &mut Vec<T>, last: u32, value: T) -> u32 {
-    if values.get(last as usize) == Some(&value) {
-        return last;
-    }
-    values.push(value);
-    values.len() as u32 - 1
 }
