@@ -84,6 +84,27 @@ fn details_come_back_where_a_span_was_open_first_and_there_twice() {
 }
 
 #[test]
+fn details_come_back_where_lines_were_torn_or_too_long() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("traces.jsonl");
+    let first = spans(1..2);
+    fs::write(&path, first.trim_end()).unwrap();
+    let mut view = limited(&path, 1 << 20);
+    // The line that is there but for its end is read at once, and its end comes with others.
+    append(&path, "\n".to_owned() + &spans(2..3_000));
+    view.poll();
+    append(&path, spans(3_000..3_001));
+    view.poll();
+    let traces: Vec<_> = view.store.traces().collect();
+    assert_eq!((traces.len(), view.store.stats().duplicates), (3_000, 0));
+    for trace in traces.into_iter().take(1_000) {
+        view.sources.restore(&mut view.store, trace);
+        let span = view.store.spans_of(trace).next().unwrap();
+        assert_eq!(view.store.span(span).attributes.len(), 1, "trace {trace:?}");
+    }
+}
+
+#[test]
 fn details_of_a_file_that_was_written_anew_are_gone_and_never_those_of_others() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("traces.jsonl");

@@ -67,7 +67,10 @@ impl Samples {
             let children = children.iter().map(|&child| tree.nodes[child].record);
             let children = children.filter(|child| child.is_finished());
             let self_ns = match node.record.is_finished() {
-                true => self_time(node.record, children.map(|child| (child.start, child.end))),
+                true => self_time(
+                    (node.record.start, node.record.end),
+                    children.map(|child| (child.start, child.end)),
+                ),
                 false => 0,
             };
             let sample = owner.unwrap_or(u32::MAX);

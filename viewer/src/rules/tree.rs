@@ -118,14 +118,40 @@ impl<'s> Tree<'s> {
 
 /// Nanoseconds of a span in which none of its children ran, given the children in order of their
 /// begin.
-pub(crate) fn self_time(parent: &Record, children: impl Iterator<Item = (u64, u64)>) -> u64 {
-    let (mut covered, mut until) = (0, parent.start);
-    for (start, end) in children {
-        let (start, end) = (start.max(until), end.min(parent.end));
-        if start < end {
-            covered += end - start;
-            until = end;
+pub(crate) fn self_time(
+    (begin, end): (u64, u64),
+    children: impl Iterator<Item = (u64, u64)>,
+) -> u64 {
+    let (mut covered, mut until) = (0, begin);
+    for (from, to) in children {
+        let (from, to) = (from.max(until), to.min(end));
+        if from < to {
+            covered += to - from;
+            until = to;
         }
     }
-    parent.duration().saturating_sub(covered)
+    end.saturating_sub(begin).saturating_sub(covered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::self_time;
+
+    #[test]
+    fn self_time_counts_parallel_children_once_and_only_while_the_parent_ran() {
+        let cases: [(&[(u64, u64)], u64); 8] = [
+            (&[], 100),
+            (&[(110, 120), (130, 140)], 80),
+            (&[(110, 150), (120, 130)], 60),
+            (&[(110, 150), (140, 160)], 50),
+            (&[(110, 150), (110, 150)], 60),
+            (&[(0, 120), (190, 900)], 70),
+            (&[(0, 50), (300, 400)], 100),
+            (&[(150, 110)], 100),
+        ];
+        for (children, expected) in cases {
+            assert_eq!(self_time((100, 200), children.iter().copied()), expected, "{children:?}");
+        }
+        assert_eq!(self_time((200, 100), [(120, 150)].into_iter()), 0);
+    }
 }

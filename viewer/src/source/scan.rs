@@ -447,3 +447,6 @@ fn own_attribute<'a>(
     buffers.attributes.extend_from_slice(&buffers.value);
     Some((name, read))
 }
+
+#[cfg(test)]
+mod tests;
