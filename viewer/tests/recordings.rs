@@ -66,6 +66,25 @@ fn the_stage_that_is_open_is_the_current_one_and_its_age_runs_from_its_begin() {
 }
 
 #[test]
+fn of_several_open_stages_the_deepest_is_the_current_one_though_another_began_later() {
+    let mut all = spans();
+    let open = |span, parent, begin, site| Record { parent, begin, site, ..Record::open(span) };
+    all.push(open(4, 3, 35, 2));
+    all.push(open(5, 1, 50, 3));
+    let (directory, _lock) = run(&recording(&all));
+    let view = View::of(&[directory.path()]);
+    let summary = view.json(EPOCH + 1030);
+    assert_eq!(summary["open_samples"][0]["current"]["span_id"], "0000000000000004");
+    assert_eq!(summary["occupancy"][0]["oldest_age_ns"], "995");
+
+    // Of equally deep ones the one that began last.
+    all.push(open(6, 5, 55, 1));
+    let (directory, _lock) = run(&recording(&all));
+    let summary = View::of(&[directory.path()]).json(EPOCH + 1030);
+    assert_eq!(summary["open_samples"][0]["current"]["span_id"], "0000000000000006");
+}
+
+#[test]
 fn a_span_that_ends_in_the_jsonl_is_open_no_more() {
     let (directory, _lock) = run(&recording(&spans()));
     let mut view = View::of(&[directory.path()]);
