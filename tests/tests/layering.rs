@@ -139,6 +139,31 @@ fn a_module_of_the_runtime_imports_only_what_lies_before_it() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The modules of the viewer in the order of its flow.
+const VIEW: &[&str] = &["store", "source", "rules", "query", "cli", "lib", "main"];
+
+#[test]
+fn a_module_of_the_viewer_imports_only_what_lies_before_it() {
+    let root = repository().join("viewer/src");
+    let place = |module: &str| VIEW.iter().position(|name| *name == module);
+    let mut checked = 0;
+    let mut wrong = Vec::new();
+    for source in sources(&root) {
+        let module = module_of(&source, &root);
+        let here = place(&module);
+        assert!(here.is_some(), "{} belongs to no part of the flow", source.display());
+        let text = fs::read_to_string(&source).expect("a source is text");
+        for other in named_modules(&code(&text)).iter().filter(|other| place(other).is_some()) {
+            checked += 1;
+            if place(other) > here {
+                wrong.push(format!("{} imports {other}", source.display()));
+            }
+        }
+    }
+    assert!(checked > 20, "only {checked} imports were found: is the reader blind?");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn an_import_against_the_flow_is_seen() {
     assert!(may_import("collect", "record") && !may_import("record", "collect"));
@@ -173,6 +198,13 @@ fn the_collector_knows_the_contract_and_not_the_recorder_and_makes_no_connection
         dependencies_among("stagetrace-collector", &["stagetrace-wire", "hyper v"]).len(),
         2
     );
+}
+
+#[test]
+fn the_viewer_knows_what_leaves_a_process_and_not_who_recorded_it() {
+    let recorder = ["stagetrace v", "stagetrace-macros", "opentelemetry", "wgpu v"];
+    assert_eq!(dependencies_among("stagetrace-viewer", &recorder), Vec::<String>::new());
+    assert_eq!(dependencies_among("stagetrace-viewer", &["stagetrace-wire", "clap v"]).len(), 2);
 }
 
 /// Which of these a crate depends on with its default features, at any depth.

@@ -139,8 +139,12 @@ impl Recording {
         Recording::new(words.map_err(|error| ReadError::Io { path: path.to_owned(), error })?)
     }
 
-    /// Reads what a dead process had put into its spool to make room, as further blocks.
-    pub(super) fn add_spool(&mut self, path: &Path) -> Result<(), ReadError> {
+    /// Reads what a dead process had put into its spool to make room, as further blocks. A recording
+    /// whose writer lives stays as it is.
+    ///
+    /// # Errors
+    /// If the spool cannot be read.
+    pub fn add_spool(&mut self, path: &Path) -> Result<(), ReadError> {
         let spooled = spool::read(path, self.words.view())
             .map_err(|error| ReadError::Io { path: path.to_owned(), error })?;
         self.words.add_blocks(spooled.blocks);

@@ -1,0 +1,19 @@
+//! Says which sample is stuck in which stage.
+//!
+//! Spans come from files and recordings ([`Sources`]), are kept in a compact, bounded [`Store`], and are
+//! asked for by pure queries. Each part knows only those before it: source → store → rules → query →
+//! command line; the sources alone read files.
+
+pub mod cli;
+mod query;
+mod rules;
+mod source;
+mod store;
+
+pub use query::{
+    CurrentSpan, ErrorGroup, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward,
+    SelfTime, StageRow, StepChoice, StuckSpan, Summary, SummaryOptions, UnknownStep, tree,
+};
+pub use rules::{Current, Sample, Samples, Status, StuckRule};
+pub use source::{FileReport, OpenError, RecordingReport, SourceReport, Sources};
+pub use store::{Failure, Ident, Name, Origin, SpanNumber, Stats, Store, TraceNumber};

@@ -1,0 +1,7 @@
+//! `stagetrace-viewer`: see `--help`, and `docs/viewer.md`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    stagetrace_viewer::cli::main()
+}

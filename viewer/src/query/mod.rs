@@ -1,0 +1,16 @@
+//! Questions and their answers: pure functions of a store and its samples.
+
+mod json;
+mod rows;
+mod stages;
+mod summary;
+mod tree;
+
+pub use rows::{
+    CurrentSpan, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward, SelfTime,
+    StuckSpan, Summary,
+};
+pub use stages::{ErrorGroup, StageRow};
+pub use summary::{StepChoice, SummaryOptions, UnknownStep};
+pub use tree::tree;
+pub(crate) use tree::{duration, printable};

@@ -1,0 +1,67 @@
+//! Spans on their way into the store: encoded on whichever threads read them, taken in on one.
+
+use stagetrace_wire::id::{SpanId, TraceId};
+use stagetrace_wire::span::{SpanKind, StatusCode};
+
+use super::facts::{Facts, Failure, Label};
+use super::tables::Name;
+
+/// How much is known of a span. The greater counts, whatever comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Standing {
+    /// A live file says that it began.
+    Announced,
+    /// A recording has it open.
+    Recorded,
+    /// A file has it without an end.
+    Written,
+    /// It is known to have ended, but not how: a live file says so, or a recording has it no more.
+    Over,
+    /// A recording has it ended.
+    RecordedEnd,
+    /// A file has it ended.
+    WrittenEnd,
+}
+
+/// A span to take in.
+#[derive(Clone, Debug)]
+pub(crate) struct Parsed {
+    pub(crate) trace_id: TraceId,
+    pub(crate) span_id: SpanId,
+    pub(crate) parent: Option<SpanId>,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) name: Name,
+    pub(crate) stage: Name,
+    pub(crate) origin: u32,
+    pub(crate) kind: SpanKind,
+    pub(crate) code: StatusCode,
+    pub(crate) standing: Standing,
+    /// Names from the root to the span, where these are known instead of its parent; else 0.
+    pub(crate) depth: u8,
+    pub(crate) is_failed: bool,
+    pub(crate) is_lost: bool,
+    pub(crate) label: Label,
+    pub(crate) facts: Facts,
+    pub(crate) failure: Failure,
+    /// Where its details begin in the batch.
+    pub(crate) at: u32,
+}
+
+/// Spans of one piece of a source, with their details.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub(crate) spans: Vec<Parsed>,
+    pub(crate) details: Vec<u8>,
+    /// Where it can be read again.
+    pub(crate) place: Option<Place>,
+}
+
+/// A piece of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The number of the file among the sources.
+    pub(crate) file: u32,
+    pub(crate) start: u64,
+    pub(crate) len: u64,
+}
