@@ -12,10 +12,7 @@ use std::time::Duration;
 scenarios! {
     fn the_next_process_of_the_run_sends_what_a_killed_one_left() {
         if let Some((_, endpoint)) = part() {
-            let _trace = start_in_run("killed", endpoint);
-            steps(0, 20);
-            all_wait(20);
-            std::process::abort();
+            leave_twenty(start_in_run("killed", endpoint));
         }
         let collector = away();
         assert!(!process("killed", &collector.endpoint()));
@@ -60,10 +57,7 @@ scenarios! {
         // Whatever other tests left is not for this one.
         let alone = |endpoint: &str| with_outbox().output_dir(of_endpoint("recover", endpoint));
         if let Some((_, endpoint)) = part() {
-            let _trace = init(alone(&endpoint).otlp(Otlp::grpc(endpoint))).unwrap();
-            steps(0, 20);
-            all_wait(20);
-            std::process::abort();
+            leave_twenty(init(alone(&endpoint).otlp(Otlp::grpc(endpoint))).unwrap());
         }
         let (collector, other) = (away(), away());
         assert!(!process("killed", &collector.endpoint()));
@@ -84,10 +78,7 @@ scenarios! {
     fn what_recover_cannot_send_is_counted_with_what_would_send_it() {
         let alone = |endpoint: &str| with_outbox().output_dir(of_endpoint("unsent", endpoint));
         if let Some((_, endpoint)) = part() {
-            let _trace = init(alone(&endpoint).otlp(Otlp::http(endpoint))).unwrap();
-            steps(0, 20);
-            all_wait(20);
-            std::process::abort();
+            leave_twenty(init(alone(&endpoint).otlp(Otlp::http(endpoint))).unwrap());
         }
         let collector = away();
         let endpoint = collector.endpoint();
@@ -169,10 +160,7 @@ scenarios! {
     fn what_a_server_refuses_of_them_is_told() {
         let alone = |endpoint: &str| with_outbox().output_dir(of_endpoint("refused", endpoint));
         if let Some((_, endpoint)) = part() {
-            let _trace = init(alone(&endpoint).otlp(Otlp::http(endpoint))).unwrap();
-            steps(0, 20);
-            all_wait(20);
-            std::process::abort();
+            leave_twenty(init(alone(&endpoint).otlp(Otlp::http(endpoint))).unwrap());
         }
         let collector = away();
         assert!(!process("killed", &collector.endpoint()));
@@ -217,6 +205,13 @@ scenarios! {
         collector.accept_connections().unwrap();
         all_arrive(&collector, &trace, 20);
     }
+}
+
+/// Has twenty spans wait, and dies.
+fn leave_twenty(_trace: TraceGuard) -> ! {
+    steps(0, 20);
+    all_wait(20);
+    std::process::abort();
 }
 
 fn start_in_run(run: &str, endpoint: String) -> TraceGuard {
