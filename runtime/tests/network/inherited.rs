@@ -239,15 +239,20 @@ fn process(part: &str, endpoint: &str) -> bool {
 
 /// The same; and what it says on standard error.
 fn output(part: &str, endpoint: &str) -> (bool, String) {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    let command = command.args(std::env::args().skip(1)).env(PART, part).env(ENDPOINT, endpoint);
-    let output = command.output().unwrap();
+    let output = command(part, endpoint).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     println!("{}{said}", String::from_utf8_lossy(&output.stdout));
     (output.status.success(), said)
 }
 
+/// This scenario in another process, as this part of it.
+pub(crate) fn command(part: &str, endpoint: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(std::env::args().skip(1)).env(PART, part).env(ENDPOINT, endpoint);
+    command
+}
+
 /// Which part this process is, if it is not the scenario itself, and where it sends to.
-fn part() -> Option<(String, String)> {
+pub(crate) fn part() -> Option<(String, String)> {
     Some((std::env::var(PART).ok()?, std::env::var(ENDPOINT).ok()?))
 }

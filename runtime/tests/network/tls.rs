@@ -1,5 +1,6 @@
 //! Encrypted endpoints: who is trusted, who we are, and what is refused before anything is sent.
 
+use crate::inherited::{command, part};
 use crate::support::{LONG, config, flush, problems, scenarios, sink, step, written};
 use crate::{collector, start};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -138,6 +139,25 @@ scenarios! {
         let port = certificates.serve("127.0.0.1", false, &collector);
         let otlp = Otlp::http(format!("https://127.0.0.1:{port}"));
         delivers(otlp.certificate(certificates.path("ca.pem")), &collector);
+    }
+
+    fn whom_the_system_trusts_is_trusted_where_no_file_is_named() {
+        if let Some((_, endpoint)) = part() {
+            let _trace = start(Otlp::http(endpoint).timeout(Duration::from_secs(1)));
+            step(0);
+            return drop(flush(LONG).unwrap());
+        }
+        let (certificates, collector) = (Certificates::new("system"), collector());
+        let port = certificates.serve("localhost", false, &collector);
+        let endpoint = format!("https://localhost:{port}");
+        for (file, is_trusted) in [("ca.pem", true), ("other.pem", false)] {
+            let other = Certificates::new("system's other");
+            std::fs::copy(other.path("ca.pem"), certificates.path("other.pem")).unwrap();
+            let mut program = command("sends", &endpoint);
+            let output = program.env("SSL_CERT_FILE", certificates.path(file)).output().unwrap();
+            assert_eq!(output.status.success(), is_trusted, "{output:?}");
+        }
+        assert_eq!(collector.spans().len(), 1);
     }
 
     fn a_grpc_endpoint_without_scheme_is_encrypted() {
