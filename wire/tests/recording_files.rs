@@ -164,13 +164,17 @@ fn a_file_that_is_cut_has_what_is_left_of_it() {
     assert_eq!(found(second + 63).ok(), Some(1));
     assert_eq!(found(2 * BLOCK + 3).ok(), Some(0));
     assert!(matches!(found(BLOCK - 1), Err(ReadError::TooShort { .. })));
-    assert!(matches!(found(0), Err(ReadError::TooShort { len: 0 })));
+    assert!(matches!(found(8), Err(ReadError::TooShort { len: 8 })));
 }
 
 #[test]
 fn what_is_no_recording_is_refused_with_the_reason() {
     let refused = |magic: u64| Recording::from_bytes(&Handmade::new(1).word(0, magic).bytes());
     assert!(matches!(refused(0), Err(ReadError::Unfinished)));
+    assert!(matches!(Recording::from_bytes(&[]), Err(ReadError::Unfinished)));
+    let dir = handmade::Dir::new();
+    let empty = dir.write("empty.recording", &[]);
+    assert!(matches!(Recording::open(empty), Err(ReadError::Unfinished)));
     assert!(matches!(refused(MAGIC + 1), Err(ReadError::Version { version: '2' })));
     assert!(matches!(refused(MAGIC.swap_bytes()), Err(ReadError::ByteOrder)));
     assert!(matches!(refused(0x7f45_4c46), Err(ReadError::NotARecording)));

@@ -68,13 +68,13 @@ pub enum ReadError {
         /// Why.
         error: io::Error,
     },
-    /// It has not even a header; perhaps it is still being made.
+    /// It has not even a header.
     #[error("{len} bytes are too few for a recording, whose header alone has {BLOCK}")]
     TooShort {
         /// Bytes of the file.
         len: u64,
     },
-    /// It begins with zeros: its header is still being written.
+    /// It is empty or begins with zeros: its header is still being written, or its writer died before that.
     #[error("the recording is still being made")]
     Unfinished,
     /// It is something else.
@@ -239,7 +239,11 @@ pub(super) fn open(path: &Path) -> Result<(File, u64), ReadError> {
     let file = File::open(path).map_err(failed)?;
     let len = file.metadata().map_err(failed)?.len();
     // A writer takes the lock before it gives the file its length; it must find it free.
-    if len < BLOCK as u64 { Err(ReadError::TooShort { len }) } else { Ok((file, len)) }
+    match len {
+        0 => Err(ReadError::Unfinished),
+        _ if len < BLOCK as u64 => Err(ReadError::TooShort { len }),
+        _ => Ok((file, len)),
+    }
 }
 
 /// Whether another handle holds the file's lock; `None` if that cannot be known.
@@ -256,8 +260,10 @@ fn is_locked(file: &File) -> Option<bool> {
 }
 
 fn check_head(words: View<'_>) -> Result<(), ReadError> {
-    if words.len() < BLOCK / 8 {
-        return Err(ReadError::TooShort { len: words.len() as u64 * 8 });
+    match words.len() {
+        0 => return Err(ReadError::Unfinished),
+        words if words < BLOCK / 8 => return Err(ReadError::TooShort { len: words as u64 * 8 }),
+        _ => {}
     }
     let magic = words.load_first(header::MAGIC);
     match magic {
