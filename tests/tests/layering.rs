@@ -140,7 +140,7 @@ fn a_module_of_the_runtime_imports_only_what_lies_before_it() {
 }
 
 /// The modules of the viewer in the order of its flow.
-const VIEW: &[&str] = &["store", "source", "rules", "query", "cli", "lib", "main"];
+const VIEW: &[&str] = &["store", "source", "rules", "query", "serve", "cli", "lib", "main"];
 
 #[test]
 fn a_module_of_the_viewer_imports_only_what_lies_before_it() {

@@ -2,11 +2,12 @@
 //!
 //! Spans come from files and recordings ([`Sources`]), are kept in a compact, bounded [`Store`], and are
 //! asked for by pure queries. Each part knows only those before it: source → store → rules → query →
-//! command line; the sources alone read files.
+//! server → command line; the sources alone read files.
 
 pub mod cli;
 mod query;
 mod rules;
+mod serve;
 mod source;
 mod store;
 

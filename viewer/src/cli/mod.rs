@@ -11,6 +11,7 @@ use crate::rules::{Samples, StuckRule};
 use crate::source::{OpenError, SourceReport, Sources};
 use crate::store::Store;
 
+mod serve;
 mod summary;
 mod table;
 mod tree;
@@ -25,6 +26,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Shows the pages in a browser, while the sources grow.
+    Serve(serve::Arguments),
     /// Sums up samples, stages, and what is open, stuck, lost or failed.
     Summary(summary::Arguments),
     /// Prints one trace as an indented tree.
@@ -85,6 +88,14 @@ enum Failure {
         "{0} is no trace file: it holds neither OTLP/JSON, nor lines of XTuner, nor an answer of Jaeger"
     )]
     Foreign(String),
+    #[error("nothing to show: name a run's directory or a file, or a source by an option")]
+    NoSource,
+    #[error(transparent)]
+    Serve(#[from] crate::serve::ServeError),
+    #[error("the system gives no random numbers for a token: {0}")]
+    Token(getrandom::Error),
+    #[error("cannot start the thread that reads: {0}")]
+    Thread(io::Error),
     #[error("cannot write the output: {0}")]
     Write(#[from] io::Error),
 }
@@ -92,6 +103,7 @@ enum Failure {
 /// Runs the command that the program's arguments name.
 pub fn main() -> ExitCode {
     let result = match Arguments::parse().command {
+        Command::Serve(arguments) => serve::run(arguments),
         Command::Summary(arguments) => summary::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
     };

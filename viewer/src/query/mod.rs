@@ -1,16 +1,21 @@
 //! Questions and their answers: pure functions of a store and its samples.
 
 mod json;
+mod overview;
 mod rows;
+mod samples;
 mod stages;
+mod state;
 mod summary;
 mod tree;
 
+pub(crate) use overview::Overview;
 pub use rows::{
     CurrentSpan, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward, SelfTime,
     StuckSpan, Summary,
 };
 pub use stages::{ErrorGroup, StageRow};
+pub(crate) use state::State;
 pub use summary::{StepChoice, SummaryOptions, UnknownStep};
 pub use tree::tree;
 pub(crate) use tree::{duration, printable};

@@ -39,6 +39,17 @@ pub enum StepChoice {
     One(String),
 }
 
+impl StepChoice {
+    /// What a person means: `all`, `latest`, or the id of one.
+    pub(crate) fn of(word: &str) -> Self {
+        match word {
+            "all" => Self::All,
+            "latest" => Self::Latest,
+            step => Self::One(step.to_owned()),
+        }
+    }
+}
+
 /// A step that no sample has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no sample is of step {step}; there {}", there_are(available))]
@@ -292,7 +303,7 @@ impl Question<'_> {
 }
 
 /// Every step, in order.
-fn steps(store: &Store, samples: &Samples) -> Vec<Ident> {
+pub(super) fn steps(store: &Store, samples: &Samples) -> Vec<Ident> {
     let steps: HashSet<_> = samples.iter().filter_map(|sample| sample.step).collect();
     let mut steps: Vec<_> = steps.into_iter().collect();
     steps.sort_by(|one, other| compare(store, *one, *other));
@@ -300,7 +311,7 @@ fn steps(store: &Store, samples: &Samples) -> Vec<Ident> {
 }
 
 /// The step that is meant; `None` for all of them.
-fn choose(
+pub(super) fn choose(
     store: &Store,
     available: &[Ident],
     choice: &StepChoice,
@@ -327,7 +338,7 @@ fn there_are(available: &[String]) -> String {
 }
 
 /// The different texts that resources have under these keys.
-fn resource_texts(store: &Store, keys: &[&str]) -> Vec<String> {
+pub(super) fn resource_texts(store: &Store, keys: &[&str]) -> Vec<String> {
     let origins = store.origins();
     let texts = origins.iter().filter_map(|origin| {
         let find = |key: &&str| origin.resource.attribute(key)?.as_str();

@@ -173,6 +173,11 @@ impl Store {
         std::mem::take(&mut self.changed)
     }
 
+    /// Whether a trace has changed since they were last asked for.
+    pub(crate) fn has_changed(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
     /// The tables, for as long as other threads need them and this one does not.
     pub(crate) fn lend_tables(&mut self) -> Mutex<Tables> {
         std::mem::take(&mut self.tables)

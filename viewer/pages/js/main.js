@@ -1,0 +1,214 @@
+// The frame: header, navigation, keys, and which page is shown.
+
+import { ask, follow, isStatic, Refused } from "./api.js";
+import { fill, h, tip } from "./dom.js";
+import { bytes, count, counted, plain } from "./format.js";
+import { overview } from "./pages/overview.js";
+import { change, go, here, link } from "./router.js";
+
+/**
+ * What was read, as `/api/state` says it.
+ * @typedef {object} State
+ * @property {number} version
+ * @property {string} now_unix_nano
+ * @property {string[]} services
+ * @property {string[]} run_ids
+ * @property {(string | number)[]} steps
+ * @property {string | number | null} latest_step
+ * @property {boolean} live
+ * @property {number} samples
+ * @property {number} spans
+ * @property {number} traces
+ * @property {number} memory_bytes
+ * @property {{ name: string, kind: string, alive: boolean | null, bytes: number, lines: number, damaged_lines: number, damage: [number, string][], open_spans: number, lost_spans: number, error: string | null }[]} sources
+ * @property {{ factor: number, floor_ns: string, least_closed: number }} stuck
+ */
+
+/** @typedef {{ state: State, params: URLSearchParams, signal: AbortSignal }} Context what a page is drawn from */
+
+/**
+ * A page that is shown. `refresh` is called when something has changed; `key` when a key is pressed, and says whether it was for it.
+ * @typedef {{ refresh?: (context: Context) => Promise<void>, close?: () => void, key?: (event: KeyboardEvent) => boolean }} Shown
+ */
+
+/** @typedef {{ title: string, key?: string, open: (root: HTMLElement, context: Context) => Promise<Shown> }} Page those with a key stand in the navigation */
+
+/** @type {Record<string, Page>} */
+const PAGES = {
+  overview: { title: "Overview", key: "o", open: overview },
+};
+
+const header = /** @type {HTMLElement} */ (document.getElementById("top"));
+const root = /** @type {HTMLElement} */ (document.getElementById("page"));
+/** @type {State | null} */
+let state = null;
+/** @type {Shown} */
+let shown = {};
+let leaving = new AbortController();
+let isConnected = true;
+/** Which page is drawn, so that one that comes too late is thrown away. */
+let turn = 0;
+
+/** Draws the page that the address names. */
+async function show() {
+  const own = ++turn;
+  leaving.abort();
+  leaving = new AbortController();
+  shown.close?.();
+  shown = {};
+  tip(null);
+  const { page: name, params } = here();
+  const page = PAGES[name];
+  try {
+    await learn();
+    if (own !== turn || state === null) return;
+    drawHeader();
+    document.title = `${page?.title ?? "?"} · stagetrace`;
+    if (page === undefined) return fill(root, h("h1", null, "There is no such page"), h("p", null, h("a", { href: link("overview") }, "To the overview")));
+    const box = h("div", { class: `page page-${name}` });
+    const next = await page.open(box, { state, params, signal: leaving.signal });
+    if (own !== turn) return next.close?.();
+    shown = next;
+    fill(root, box);
+  } catch (error) {
+    if (own === turn) explain(error);
+  }
+}
+
+/** Asks for the state; waits while the sources are read for the first time. */
+async function learn() {
+  for (;;) {
+    const answer = await ask("state");
+    if (answer.version > 0) {
+      state = answer;
+      return;
+    }
+    fill(root, h("p", { class: "loading" }, "Reading the sources…", answer.read_bytes > 0 && ` ${bytes(answer.read_bytes)} so far`));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+/** @param {unknown} error */
+function explain(error) {
+  if (error instanceof DOMException && error.name === "AbortError") return;
+  const isKnown = error instanceof Refused;
+  if (!isKnown) console.error(error);
+  const what = isKnown ? error.message : `This page has a fault: ${error}`;
+  fill(root, h("div", { class: "refused", role: "alert" }, h("h1", null, isKnown && error.status === 404 ? "Not there" : "No answer"), h("p", null, what),
+    h("p", null, h("button", { onclick: show }, "Try again"), " ", h("a", { href: link("overview") }, "To the overview"))));
+}
+
+let isRefreshing = false;
+let wantsRefresh = false;
+
+/** Something has changed: at most twice a second, and only while somebody looks. */
+async function changed() {
+  wantsRefresh = true;
+  if (isRefreshing || document.hidden) return;
+  isRefreshing = true;
+  while (wantsRefresh && !document.hidden) {
+    wantsRefresh = false;
+    const own = turn;
+    try {
+      await learn();
+      if (own === turn && state !== null) {
+        drawHeader();
+        await shown.refresh?.({ state, params: here().params, signal: leaving.signal });
+      }
+    } catch (error) {
+      if (!(error instanceof Refused) && !(error instanceof DOMException)) console.error(error);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 400));
+  }
+  isRefreshing = false;
+}
+
+function drawHeader() {
+  if (state === null) return;
+  const { page, params } = here();
+  const step = params.get("step") ?? "all";
+  const items = Object.entries(PAGES).filter(([, { key }]) => key !== undefined).map(([name, { title, key }]) =>
+    h("a", { href: link(name, { step: params.get("step") }), class: name === page ? "here" : null, "aria-current": name === page && "page", title: `key: ${key}` }, title));
+  const steps = state.steps.length > 0 && h("label", { class: "step" }, "step ",
+    h("select", { id: "step", onchange: (/** @type {Event} */ event) => change({ step: /** @type {HTMLSelectElement} */ (event.target).value === "all" ? null : /** @type {HTMLSelectElement} */ (event.target).value }) },
+      h("option", { value: "all", selected: step === "all" }, "all"),
+      h("option", { value: "latest", selected: step === "latest" }, `latest (${plain(state.latest_step)})`),
+      [...state.steps].reverse().map((one) => h("option", { value: one, selected: String(one) === step }, String(one)))));
+  const damage = state.sources.filter((source) => source.error !== null || source.damaged_lines > 0).length;
+  const life = isStatic ? ["saved", "a saved page"] : !isConnected ? ["off", "not connected"] : state.live ? ["on", "live"] : ["on", "following"];
+  fill(header,
+    h("a", { class: "brand", href: link("overview") }, h("span", { class: "logo", "aria-hidden": "true" }), "stagetrace"),
+    h("nav", { "aria-label": "pages" }, items),
+    h("span", { class: "gap" }),
+    steps,
+    h("span", { class: "run", title: [...state.run_ids, ...state.services].join("\n") },
+      plain(state.run_ids.length > 1 ? `${state.run_ids.length} runs` : state.run_ids[0] ?? state.services[0]),
+      ` · ${counted(state.samples, "sample")} · ${count(state.spans)} spans`),
+    damage > 0 && h("a", { class: "damage", href: link("processes") }, `${counted(damage, "source")} damaged`),
+    h("span", { class: `life ${life[0]}`, title: "server-sent events" }, life[1]),
+    h("button", { class: "plain", title: "dark or light (key: t)", onclick: turnTheme, "aria-label": "dark or light" }, "◐"),
+    h("button", { class: "plain", title: "keys (key: ?)", onclick: help, "aria-label": "keys" }, "?"));
+}
+
+function turnTheme() {
+  const is = document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  const next = is === "dark" ? "light" : "dark";
+  document.documentElement.dataset.theme = next;
+  try {
+    localStorage.setItem("stagetrace.theme", next);
+  } catch {
+    // A saved page may have no storage; the choice lasts as long as the page.
+  }
+  dispatchEvent(new Event("resize"));
+}
+
+function help() {
+  const keys = [
+    ...Object.values(PAGES).filter(({ key }) => key !== undefined).map(({ key, title }) => [key, title]),
+    ["/", "search"], ["j k", "next and previous row"], ["Enter", "open the row"], ["Esc", "close, or one level up"],
+    ["w s a d, + −, 0", "in a timeline: zoom, pan, all"], ["t", "dark or light"], ["?", "these keys"],
+  ];
+  const dialog = h("dialog", { class: "help", onclose: () => dialog.remove() }, h("h2", null, "Keys"),
+    h("dl", null, keys.map(([key, what]) => [h("dt", null, h("kbd", null, key)), h("dd", null, what)])),
+    h("form", { method: "dialog" }, h("button", null, "Close")));
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+/** @param {KeyboardEvent} event */
+function pressed(event) {
+  const target = /** @type {HTMLElement} */ (event.target);
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  if (target.matches("input, select, textarea")) {
+    if (event.key === "Escape") target.blur();
+    return;
+  }
+  if (shown.key?.(event)) return event.preventDefault();
+  const page = Object.entries(PAGES).find(([, { key }]) => key === event.key);
+  if (page !== undefined) go(page[0], { step: here().params.get("step") });
+  else if (event.key === "t") turnTheme();
+  else if (event.key === "?") help();
+  else if (event.key === "/") {
+    event.preventDefault();
+    const search = document.querySelector("input[type=search]");
+    if (search instanceof HTMLElement) search.focus();
+    else go("samples");
+  }
+}
+
+try {
+  const theme = localStorage.getItem("stagetrace.theme");
+  if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
+} catch {
+  // The system's choice holds.
+}
+addEventListener("hashchange", show);
+addEventListener("keydown", pressed);
+document.addEventListener("visibilitychange", () => !document.hidden && wantsRefresh && changed());
+follow((version) => state !== null && version !== state.version && changed(), (is) => {
+  if (is !== isConnected) {
+    isConnected = is;
+    drawHeader();
+  }
+});
+show();

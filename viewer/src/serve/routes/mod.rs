@@ -1,0 +1,35 @@
+//! Which address asks what.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::middleware;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+
+use super::guard::{self, Access, Guard};
+use super::live::Live;
+use super::{assets, events};
+
+mod overview;
+mod state;
+
+/// Everything that the server answers.
+pub(super) fn all(live: Arc<Live>, access: Access, address: SocketAddr) -> Router {
+    let guard = Guard::new(access, address);
+    Router::new()
+        .route("/", get(assets::index))
+        .route("/pages/{*name}", get(assets::asset))
+        .route("/api/events", get(events::events))
+        .route("/api/state", get(state::state))
+        .route("/api/overview", get(overview::overview))
+        .fallback(nothing)
+        .layer(middleware::from_fn_with_state(guard, guard::check))
+        .with_state(live)
+}
+
+async fn nothing() -> Response {
+    (StatusCode::NOT_FOUND, "there is nothing here; the pages are at /\n").into_response()
+}
