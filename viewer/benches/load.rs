@@ -14,7 +14,9 @@ use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use stagetrace_viewer::{Samples, Sources, StepChoice, Store, StuckRule, Summary, SummaryOptions};
+use stagetrace_viewer::{
+    Samples, Sources, Status, StepChoice, Store, StuckRule, Summary, SummaryOptions,
+};
 
 struct Options {
     samples: u64,
@@ -108,7 +110,29 @@ fn read_run(file: &Path) -> io::Result<()> {
     let start = Instant::now();
     sources.poll(&mut store);
     samples.refresh(&mut store);
-    println!("100 samples appended: known after {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+    let known = start.elapsed();
+    sum(&store, &samples, &sources)?;
+    println!(
+        "100 samples appended: known after {:.1} ms, summed up after {:.1} ms",
+        known.as_secs_f64() * 1e3,
+        start.elapsed().as_secs_f64() * 1e3
+    );
+    let start = Instant::now();
+    let mut longest: Vec<_> = samples.rows().filter(|row| !row.is_open()).collect();
+    longest.sort_by_cached_key(|row| std::cmp::Reverse(row.duration()));
+    println!("sorted by duration in {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+    let start = Instant::now();
+    let failed = samples.iter(&store).filter(|sample| sample.status == Status::Failed).count();
+    println!("{failed} failed, found in {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+    let latest = SummaryOptions { step: StepChoice::Latest, ..options.clone() };
+    let start = Instant::now();
+    Summary::new(&store, &samples, &sources.report(), &latest).map_err(io::Error::other)?;
+    println!("the latest step summed up in {:.1} ms", start.elapsed().as_secs_f64() * 1e3);
+    println!(
+        "{} MB in the store, {} MB in the index",
+        store.stats().bytes / 1_000_000,
+        samples.bytes() / 1_000_000
+    );
     Ok(())
 }
 
