@@ -12,7 +12,7 @@ use super::rows::{
     StuckSpan, Summary,
 };
 use super::stages::StageRow;
-use crate::rules::{Sample, Samples, StuckRule, Totals, compare, shown};
+use crate::rules::{Sample, Samples, StuckRule, Totals, order, shown};
 use crate::source::SourceReport;
 use crate::store::{Ident, SpanNumber, Store};
 
@@ -130,18 +130,11 @@ impl Question<'_> {
     fn open_samples(&self, open: &[Sample]) -> Vec<OpenSample> {
         let Self { store, .. } = *self;
         let mut open: Vec<&Sample> = open.iter().collect();
-        let place = |one: Option<Ident>, other: Option<Ident>| match (one, other) {
-            (Some(one), Some(other)) => compare(store, one, other),
-            (one, other) => one.is_some().cmp(&other.is_some()),
-        };
-        open.sort_by(|one, other| {
+        let place = |ident: Option<Ident>| ident.map(|ident| order(store, ident));
+        open.sort_by_cached_key(|sample| {
             // Those whose begin is not known come last.
-            let age = |sample: &Sample| sample.start.unwrap_or(u64::MAX);
-            age(one)
-                .cmp(&age(other))
-                .then_with(|| place(one.step, other.step))
-                .then_with(|| place(one.rollout, other.rollout))
-                .then_with(|| one.trace.cmp(&other.trace))
+            let begin = sample.start.unwrap_or(u64::MAX);
+            (begin, place(sample.step), place(sample.rollout), sample.trace)
         });
         open.into_iter().map(|sample| self.open_sample(sample)).collect()
     }

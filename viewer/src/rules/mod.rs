@@ -17,7 +17,7 @@ pub use row::SampleRow;
 pub use sample::{Current, Sample};
 pub use samples::Samples;
 pub use status::Status;
-pub(crate) use steps::{compare, shown};
+pub(crate) use steps::{order, shown};
 pub use stuck::StuckRule;
 pub(crate) use totals::{StageTotals, Totals};
 pub(crate) use tree::Tree;

@@ -1,7 +1,5 @@
 //! Steps, and the order and text of ids.
 
-use std::cmp::Ordering;
-
 use hashbrown::HashMap;
 
 use crate::store::{Ident, Store, TraceNumber};
@@ -57,7 +55,7 @@ impl Steps {
         if std::mem::take(&mut self.is_unsettled) {
             let steps = self.all.iter().filter(|step| step.samples > 0);
             self.ordered = steps.map(|step| step.ident).collect();
-            self.ordered.sort_by(|one, other| compare(store, *one, *other));
+            self.ordered.sort_by_cached_key(|ident| order(store, *ident));
         }
     }
 
@@ -88,19 +86,19 @@ impl Steps {
     }
 }
 
-/// Numbers before texts, and texts that are numbers by what they mean: 10 comes after 9.
-pub(crate) fn compare(store: &Store, one: Ident, other: Ident) -> Ordering {
-    let key = |ident: Ident| match ident {
-        Ident::Int(value) => (0, value, String::new()),
+/// What ids are sorted by: numbers before texts, and texts that are numbers by what they mean: 10
+/// comes after 9.
+pub(crate) fn order(store: &Store, ident: Ident) -> (bool, i64, String) {
+    match ident {
+        Ident::Int(value) => (false, value, String::new()),
         Ident::Text(name) => {
             let text = store.text(name);
             match text.parse() {
-                Ok(value) => (0, value, text),
-                Err(_) => (1, 0, text),
+                Ok(value) => (false, value, text),
+                Err(_) => (true, 0, text),
             }
         }
-    };
-    key(one).cmp(&key(other))
+    }
 }
 
 /// As people write it.
