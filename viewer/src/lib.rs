@@ -15,6 +15,6 @@ pub use query::{
     CurrentSpan, ErrorGroup, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward,
     SelfTime, StageRow, StepChoice, StuckSpan, Summary, SummaryOptions, UnknownStep, tree,
 };
-pub use rules::{Current, Sample, Samples, Status, StuckRule};
+pub use rules::{Current, Sample, SampleRow, Samples, Status, StuckRule};
 pub use source::{FileReport, OpenError, RecordingReport, SourceReport, Sources};
 pub use store::{Failure, Ident, Name, Origin, SpanNumber, Stats, Store, TraceNumber};

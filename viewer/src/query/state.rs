@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::json::{ident, number};
-use super::summary::{resource_texts, steps};
+use super::summary::resource_texts;
 use crate::rules::{Samples, StuckRule};
 use crate::source::SourceReport;
 use crate::store::Store;
@@ -62,7 +62,7 @@ impl State {
         now: u64,
         stuck: StuckRule,
     ) -> Self {
-        let steps = steps(store, samples);
+        let steps = samples.steps();
         let stats = store.stats();
         Self {
             version,
@@ -72,7 +72,7 @@ impl State {
             steps: steps.iter().map(|step| ident(store, Some(*step))).collect(),
             latest_step: ident(store, steps.last().copied()),
             live: report.has_live(),
-            samples: samples.iter().count(),
+            samples: samples.len(),
             spans: stats.spans,
             traces: stats.traces,
             memory_bytes: stats.bytes,

@@ -51,7 +51,8 @@ impl Saved {
 
     /// The page.
     pub(crate) fn page(self) -> String {
-        let icon = format!("data:image/svg+xml;base64,{}", BASE64_STANDARD.encode(text("icon.svg")));
+        let icon =
+            format!("data:image/svg+xml;base64,{}", BASE64_STANDARD.encode(text("icon.svg")));
         let style = text("style.css").replace("/pages/icon.svg", &icon);
         let script = script();
         // Nothing in it ends the element or begins a comment.
@@ -112,7 +113,8 @@ mod tests {
             let imports = script.text.lines().filter(|line| !line.trim_start().starts_with('*'));
             for import in imports.filter_map(|line| line.split_once(" from \"")) {
                 let name = import.1.trim_end_matches("\";").rsplit('/').next().unwrap_or_default();
-                let place = scripts.iter().position(|other| other.name.rsplit('/').next() == Some(name));
+                let place =
+                    scripts.iter().position(|other| other.name.rsplit('/').next() == Some(name));
                 assert!(place.is_some_and(|place| place < at), "{} imports {name}", script.name);
             }
         }

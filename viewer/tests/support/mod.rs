@@ -68,8 +68,8 @@ impl View {
         name.map(|name| self.store.text(name))
     }
 
-    pub(crate) fn one(&self) -> &Sample {
-        let mut samples = self.samples.iter();
+    pub(crate) fn one(&self) -> Sample {
+        let mut samples = self.samples.iter(&self.store);
         let one = samples.next().expect("a sample");
         assert!(samples.next().is_none(), "there are more samples than one");
         one
