@@ -51,7 +51,7 @@ pub fn tree(store: &Store, samples: &Samples, trace: TraceNumber, now: u64) -> S
             "ended, never came".to_owned()
         });
         if record.is_failed {
-            let failure = store.failure_of(record);
+            let failure = record.failure;
             let failure = [failure.kind, failure.message];
             let failure: Vec<_> =
                 failure.into_iter().flatten().map(|name| store.text(name)).collect();

@@ -14,7 +14,7 @@ pub(super) struct Found {
 }
 
 /// Finds the samples of a trace. Their steps have no numbers yet.
-pub(super) fn samples(store: &Store, trace: TraceNumber, tree: &Tree<'_>) -> Found {
+pub(super) fn samples(store: &Store, trace: TraceNumber, tree: &Tree) -> Found {
     if tree.rollouts.is_empty() {
         return request(store, trace, tree);
     }
@@ -31,8 +31,8 @@ pub(super) fn samples(store: &Store, trace: TraceNumber, tree: &Tree<'_>) -> Fou
 }
 
 /// A trace without rollouts is one request, if it is not the recorder's own report.
-fn request(store: &Store, trace: TraceNumber, tree: &Tree<'_>) -> Found {
-    let is_report = |node: &Node<'_>| {
+fn request(store: &Store, trace: TraceNumber, tree: &Tree) -> Found {
+    let is_report = |node: &Node| {
         let is_one = |name: &str| matches!(name, "stagetrace.loss" | "stagetrace.clock");
         store.with_text(node.record.name, is_one)
     };
@@ -48,7 +48,7 @@ fn row(
     store: &Store,
     trace: TraceNumber,
     rollout: Option<Ident>,
-    tree: &Tree<'_>,
+    tree: &Tree,
     members: &[usize],
 ) -> (Row, Option<Extra>) {
     let nodes = || members.iter().map(|&at| &tree.nodes[at]);
@@ -59,7 +59,7 @@ fn row(
     let open = || nodes().filter(|node| node.record.is_open());
     let lost = open().filter(|node| node.record.is_lost).count();
     let ended_root = root.filter(|root| !root.record.is_open());
-    let place = |node: Option<&Node<'_>>| node.map_or(NONE, |node| node.number.0);
+    let place = |node: Option<&Node>| node.map_or(NONE, |node| node.number.0);
     let mut row = Row {
         start: root.map_or(0, |root| root.record.start),
         duration: ended_root.map_or(0, |root| root.record.duration()),
@@ -78,7 +78,7 @@ fn row(
     };
     match ended_root {
         Some(root) if root.record.is_finished() => {
-            let facts = store.facts(root.record);
+            let facts = store.facts(&root.record);
             row.status = Status::of_ended(store, &facts, root.record.code).code();
         }
         Some(root) => {
@@ -106,8 +106,8 @@ fn row(
     }
     let label = label(store, rollout, root, nodes());
     let facts = facts(store, root, finished());
-    let records = || root.into_iter().chain(nodes()).map(|node| node.record);
-    let says_label = |place: &u32| *store.label_at(*place) == label;
+    let records = || root.into_iter().chain(nodes()).map(|node| &node.record);
+    let says_label = |place: &u32| store.label_at(*place) == label;
     let says_facts = |place: &u32| store.facts_at(*place).says_as_much_as(&facts);
     let places = || records().map(|record| record.label).chain([NONE]);
     let label_place = places().find(says_label);
@@ -125,22 +125,25 @@ fn row(
 }
 
 /// Whose the sample is: what the root says, and of what it does not say, what was said first.
-fn label<'n, 's: 'n>(
+fn label<'n>(
     store: &Store,
     rollout: Option<Ident>,
-    root: Option<&Node<'s>>,
-    nodes: impl Iterator<Item = &'n Node<'s>>,
+    root: Option<&Node>,
+    nodes: impl Iterator<Item = &'n Node>,
 ) -> Label {
-    let mut label = root.map(|root| *store.label(root.record)).unwrap_or_default();
+    let mut label = root.map(|root| store.label(&root.record)).unwrap_or_default();
+    let mut last = root.map(|root| root.record.label);
     for node in nodes {
-        label.fill(store.label(node.record));
+        if last.replace(node.record.label) != Some(node.record.label) {
+            label.fill(&store.label(&node.record));
+        }
     }
     label.set_rollout(rollout);
     label
 }
 
 /// Whether a span is the root of its sample, or of what is known of it in its process.
-fn is_root(store: &Store, tree: &Tree<'_>, node: &Node<'_>, is_request: bool) -> bool {
+fn is_root(store: &Store, tree: &Tree, node: &Node, is_request: bool) -> bool {
     if let Some(parent) = node.parent {
         return tree.nodes[parent].owner != node.owner;
     }
@@ -150,30 +153,30 @@ fn is_root(store: &Store, tree: &Tree<'_>, node: &Node<'_>, is_request: bool) ->
     }
     // The parent is not there. Either it has not ended, or it belongs to a caller whose spans are
     // elsewhere.
-    let is_of_stagetrace = store.facts(node.record).outcome().is_some()
-        || store.label(node.record).request().is_some();
+    let is_of_stagetrace = store.facts(&node.record).outcome().is_some()
+        || store.label(&node.record).request().is_some();
     let is_served = matches!(node.record.kind, SpanKind::Server | SpanKind::Consumer);
     is_of_stagetrace || (is_request && is_served)
 }
 
 /// The span in which what went wrong arose: the deepest, of several the one that ended last. What
 /// copies a message upwards does not move the blame.
-fn blamed<'n, 's: 'n>(nodes: impl Iterator<Item = &'n Node<'s>>) -> Option<&'n Node<'s>> {
+fn blamed<'n>(nodes: impl Iterator<Item = &'n Node>) -> Option<&'n Node> {
     let failed = nodes.filter(|node| node.record.is_failed && !node.record.is_open());
     failed.max_by_key(|node| (node.depth, node.record.end, node.record.id))
 }
 
 /// What the root says, and of what it does not say, what was said last.
-fn facts<'n, 's: 'n>(
+fn facts<'n>(
     store: &Store,
-    root: Option<&Node<'s>>,
-    finished: impl Iterator<Item = &'n Node<'s>>,
+    root: Option<&Node>,
+    finished: impl Iterator<Item = &'n Node>,
 ) -> Facts {
-    let mut facts = root.map(|root| store.facts(root.record)).unwrap_or_default();
+    let mut facts = root.map(|root| store.facts(&root.record)).unwrap_or_default();
     let mut others: Vec<_> = finished.collect();
     others.sort_unstable_by_key(|node| std::cmp::Reverse((node.record.end, node.record.id)));
     for node in others {
-        facts.fill(&store.facts(node.record));
+        facts.fill(&store.facts(&node.record));
     }
     facts
 }

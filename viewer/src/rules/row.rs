@@ -178,17 +178,14 @@ impl<'a> SampleRow<'a> {
         self.extra.map_or_else(|| store.facts_at(self.row.facts), |extra| extra.facts)
     }
 
-    fn label<'b>(&self, store: &'b Store) -> &'b Label
-    where
-        'a: 'b,
-    {
+    fn label(&self, store: &Store) -> Label {
         self.row.label(store, self.extra)
     }
 }
 
 impl Row {
-    pub(super) fn label<'a>(&self, store: &'a Store, extra: Option<&'a Extra>) -> &'a Label {
-        extra.map_or_else(|| store.label_at(self.label), |extra| &extra.label)
+    pub(super) fn label(&self, store: &Store, extra: Option<&Extra>) -> Label {
+        extra.map_or_else(|| store.label_at(self.label), |extra| extra.label)
     }
 
     pub(super) fn has(&self, bit: u8) -> bool {

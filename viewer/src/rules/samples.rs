@@ -61,6 +61,7 @@ impl Samples {
         self.totals.settle();
         self.steps.settle(store);
         self.version = store.version();
+        store.set_found(self.bytes());
         changed
     }
 
@@ -174,7 +175,7 @@ impl Samples {
                 let owner = self.owners.get(span.0 as usize).copied().unwrap_or(NONE);
                 let is_counted = owner != NONE && owner & COUNTED != 0;
                 if is_counted && self.rows[(first + (owner & !COUNTED)) as usize].step == number {
-                    totals.span(Change::Add, store.record(span), self.self_ns(span));
+                    totals.span(Change::Add, &store.record(span), self.self_ns(span));
                 }
             }
         }
@@ -200,15 +201,15 @@ impl Samples {
             let old_self_ns = std::mem::replace(&mut self.self_ns[at], self_ns);
             let is_counted = |owner: u32| owner != NONE && owner & COUNTED != 0;
             match (is_counted(old_owner), is_counted(owner), replaced.get(&node.number)) {
-                (true, true, None) => self.totals.self_time(node.record, old_self_ns, self_ns),
+                (true, true, None) => self.totals.self_time(&node.record, old_self_ns, self_ns),
                 (was, is, old) => {
                     if was {
-                        let old = old.unwrap_or(node.record);
+                        let old = old.unwrap_or(&node.record);
                         self.totals.span(Change::Remove, old, old_self_ns);
                         self.counted -= 1;
                     }
                     if is {
-                        self.totals.span(Change::Add, node.record, self_ns);
+                        self.totals.span(Change::Add, &node.record, self_ns);
                         self.counted += 1;
                     }
                 }
@@ -230,7 +231,8 @@ impl Samples {
             let row = self.rows[at as usize];
             let extra = self.extras.remove(&at);
             let sample = SampleRow { row: &row, extra: extra.as_ref() };
-            let as_it_was = |span| replaced.get(&span).unwrap_or_else(|| store.record(span));
+            let as_it_was =
+                |span| replaced.get(&span).copied().unwrap_or_else(|| store.record(span));
             let error = sample.error().map(as_it_was);
             self.totals.sample(Change::Remove, store, sample, error);
             self.steps.leave(row.step);

@@ -53,7 +53,7 @@ impl Totals {
         change: Change,
         store: &Store,
         sample: SampleRow<'_>,
-        error: Option<&Record>,
+        error: Option<Record>,
     ) {
         change.count(&mut self.samples, 1);
         change.count_of(&mut self.statuses, sample.status());
@@ -73,7 +73,7 @@ impl Totals {
         }
         if let Some(error) = error {
             let stage = self.stages.entry(error.stage).or_default();
-            change.count_of(&mut stage.failures, store.failure_of(error));
+            change.count_of(&mut stage.failures, error.failure);
         }
     }
 

@@ -7,16 +7,16 @@ use stagetrace_wire::id::SpanId;
 use crate::store::{Ident, Record, SpanNumber, Store, TraceNumber};
 
 /// A trace.
-pub(crate) struct Tree<'s> {
-    pub(crate) nodes: Vec<Node<'s>>,
+pub(crate) struct Tree {
+    pub(crate) nodes: Vec<Node>,
     /// The rollouts that spans name, as owners refer to them.
     pub(super) rollouts: Vec<Ident>,
 }
 
 /// A span in its trace.
-pub(crate) struct Node<'s> {
+pub(crate) struct Node {
     pub(crate) number: SpanNumber,
-    pub(crate) record: &'s Record,
+    pub(crate) record: Record,
     /// The place of the parent, if it is there.
     pub(crate) parent: Option<usize>,
     /// How many spans there are from the top to this one, as far as they are known.
@@ -25,10 +25,10 @@ pub(crate) struct Node<'s> {
     pub(super) owner: Option<usize>,
 }
 
-impl<'s> Tree<'s> {
+impl Tree {
     /// Takes time in proportion to the spans, whatever their parents are: a span that is its own
     /// ancestor has no parent.
-    pub(crate) fn new(store: &'s Store, trace: TraceNumber) -> Self {
+    pub(crate) fn new(store: &Store, trace: TraceNumber) -> Self {
         let numbers = store.spans_of(trace);
         let nodes = numbers.map(|number| Node {
             number,
@@ -60,7 +60,7 @@ impl<'s> Tree<'s> {
     /// For each node the nanoseconds in which none of its ended children ran, if it has ended.
     pub(super) fn self_times(&self) -> impl Iterator<Item = u64> {
         self.nodes.iter().zip(self.children()).map(|(node, children)| {
-            let children = children.iter().map(|&child| self.nodes[child].record);
+            let children = children.iter().map(|&child| &self.nodes[child].record);
             let children = children.filter(|child| child.is_finished());
             match node.record.is_finished() {
                 true => self_time(
@@ -113,7 +113,7 @@ impl<'s> Tree<'s> {
                 let (depth, owner) = above.map_or((0, None), |above| (above.depth, above.owner));
                 let node = &mut self.nodes[here];
                 node.depth = depth.saturating_add(1).max(node.record.depth.into());
-                let rollout = store.label(node.record).rollout();
+                let rollout = store.label(&node.record).rollout();
                 let own = || {
                     let rollout = rollout?;
                     let rollouts = &mut self.rollouts;

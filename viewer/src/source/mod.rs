@@ -113,6 +113,7 @@ impl Sources {
     /// Reads the details of a trace again that made room for others. What a store gives of a span whose
     /// details are not there has no attributes, events and links.
     pub fn restore(&mut self, store: &mut Store, trace: TraceNumber) {
+        store.make_room();
         for (chunk, place) in store.missing(trace) {
             let Some(follower) = self.followers.get_mut(place.file as usize) else { continue };
             // What cannot be read now may be read the next time.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::num::NonZero;
-use std::sync::mpsc::sync_channel;
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use memchr::memchr;
@@ -20,6 +20,8 @@ use crate::store::{Batch, Caches, Encoder, Place, Store, Tables};
 const MANY: u64 = 8 << 20;
 /// More threads would wait for the one that takes the spans in.
 const MAX_THREADS: usize = 8;
+/// Most mebibytes of text that are being read and taken in at the same time, but for a single block.
+const WINDOW: usize = 2 * MAX_THREADS;
 
 /// What a thread needs to read lines, and uses again.
 #[derive(Debug, Default)]
@@ -57,14 +59,11 @@ pub(super) fn read_on(
         }
         return Ok(());
     }
-    // While several threads read, they have the tables, and this one the rest of the store.
-    let tables = store.lend_tables();
+    let tables = Arc::clone(store.shared_tables());
     let number = reader.file;
-    let result = read_on_many(blocks, file, len, &tables, (number, is_first), |parsed| {
+    read_on_many(blocks, file, len, &tables, (number, is_first), |parsed| {
         take(parsed, store, report);
-    });
-    store.return_tables(tables);
-    result
+    })
 }
 
 /// Reads a piece of a file again.
@@ -108,25 +107,36 @@ fn read_on_many(
     mut take: impl FnMut(Parsed),
 ) -> io::Result<()> {
     let threads = thread::available_parallelism().map_or(2, NonZero::get).min(MAX_THREADS);
-    let input = Mutex::new((0_u64, blocks, file));
-    // Each thread reads a block when it is free; none may run far ahead of the others.
+    let (give_back, places) = channel();
+    let input = Mutex::new((0_u64, blocks, file, places));
+    // Each thread reads a block when it is free and there is a place for it, so that none runs far
+    // ahead of the others.
     let next = || {
         let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
-        let (number, blocks, file) = &mut *input;
-        let block = blocks.next(file, len);
+        let (number, blocks, file, places) = &mut *input;
+        let block = match blocks.next(file, len).transpose()? {
+            Ok(block) => block,
+            Err(error) => return Some(Err(error)),
+        };
+        let weight = (block.bytes.len() >> 20).clamp(1, WINDOW);
+        // There are none any more if reading has failed elsewhere.
+        (0..weight).try_for_each(|_| places.recv()).ok()?;
         *number += 1;
-        block.map(|block| block.map(|block| (*number - 1, block))).transpose()
+        Some(Ok((*number - 1, weight, block)))
     };
-    let (send, receive) = sync_channel::<io::Result<(u64, Parsed)>>(threads);
+    let (send, receive) = channel::<io::Result<(u64, usize, Parsed)>>();
     let mut result = Ok(());
     thread::scope(|scope| {
+        let give_back = give_back;
+        let give = |weight| (0..weight).for_each(|_| _ = give_back.send(()));
+        give(WINDOW);
         for _ in 0..threads {
             let (send, next) = (send.clone(), &next);
             scope.spawn(move || {
                 let mut reader = Reader { file: file_number, ..Reader::default() };
                 while let Some(block) = next() {
-                    let parsed = block.map(|(number, block)| {
-                        (number, reader.parse(&block, is_first && number == 0, tables))
+                    let parsed = block.map(|(number, weight, block)| {
+                        (number, weight, reader.parse(&block, is_first && number == 0, tables))
                     });
                     if send.send(parsed).is_err() {
                         return;
@@ -139,14 +149,15 @@ fn read_on_many(
         let mut wanted = 0;
         for parsed in receive {
             match parsed {
-                Ok((number, parsed)) => drop(waiting.insert(number, parsed)),
+                Ok((number, weight, parsed)) => drop(waiting.insert(number, (weight, parsed))),
                 Err(error) => {
                     result = Err(error);
                     return;
                 }
             }
-            while let Some(parsed) = waiting.remove(&wanted) {
+            while let Some((weight, parsed)) = waiting.remove(&wanted) {
                 take(parsed);
+                give(weight);
                 wanted += 1;
             }
         }

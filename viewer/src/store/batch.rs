@@ -3,7 +3,7 @@
 use stagetrace_wire::id::{SpanId, TraceId};
 use stagetrace_wire::span::{SpanKind, StatusCode};
 
-use super::facts::{Facts, Failure, Label};
+use super::facts::Failure;
 use super::tables::Name;
 
 /// How much is known of a span. The greater counts, whatever comes first.
@@ -21,6 +21,16 @@ pub(crate) enum Standing {
     RecordedEnd,
     /// A file has it ended.
     WrittenEnd,
+}
+
+impl Standing {
+    pub(super) fn is_open(self) -> bool {
+        self < Self::Over
+    }
+
+    pub(super) fn is_finished(self) -> bool {
+        self > Self::Over
+    }
 }
 
 /// A span to take in.
@@ -41,9 +51,13 @@ pub(crate) struct Parsed {
     pub(crate) depth: u8,
     pub(crate) is_failed: bool,
     pub(crate) is_lost: bool,
-    pub(crate) label: Label,
-    pub(crate) facts: Facts,
     pub(crate) failure: Failure,
+    /// Where its label begins in the batch's marks; its facts follow.
+    pub(crate) mark_at: u32,
+    /// Bytes of its label, or 0 if it says nothing.
+    pub(crate) label_len: u8,
+    /// Bytes of its facts, or 0 if they say nothing.
+    pub(crate) facts_len: u8,
     /// Where its details begin in the batch.
     pub(crate) at: u32,
 }
@@ -53,6 +67,8 @@ pub(crate) struct Parsed {
 pub(crate) struct Batch {
     pub(crate) spans: Vec<Parsed>,
     pub(crate) details: Vec<u8>,
+    /// Labels and facts.
+    pub(crate) marks: Vec<u8>,
     /// Where it can be read again.
     pub(crate) place: Option<Place>,
 }
@@ -64,4 +80,18 @@ pub(crate) struct Place {
     pub(crate) file: u32,
     pub(crate) start: u64,
     pub(crate) len: u64,
+}
+
+impl Batch {
+    /// The details of a span, and what follows them.
+    pub(super) fn details_of(&self, span: &Parsed) -> &[u8] {
+        self.details.get(span.at as usize..).unwrap_or_default()
+    }
+
+    /// The label of a span, and its facts.
+    pub(super) fn marks_of(&self, span: &Parsed) -> (&[u8], &[u8]) {
+        let marks = self.marks.get(span.mark_at as usize..).unwrap_or_default();
+        let (label, facts) = marks.split_at(usize::from(span.label_len).min(marks.len()));
+        (label, facts.get(..span.facts_len.into()).unwrap_or_default())
+    }
 }

@@ -23,13 +23,13 @@ impl Store {
         span.start_unix_nano = record.start;
         span.end_unix_nano = if record.is_open() { 0 } else { record.end };
         span.status.code = record.code;
-        read(&tables, self.details(record), &mut span);
+        read(&tables, self.details(&self.spans[number.0 as usize]), &mut span);
         span
     }
 
     /// Names from the root to the span, where a live file has them.
     pub(crate) fn path(&self, number: SpanNumber) -> Vec<Name> {
-        let mut bytes = Bytes(self.details(self.record(number)));
+        let mut bytes = Bytes(self.details(&self.spans[number.0 as usize]));
         skip_attributes(&mut bytes);
         let parts = bytes.byte();
         // Spans of live files have no other parts in front.

@@ -8,7 +8,7 @@ use stagetrace_wire::span::{Span, SpanKind, StatusCode};
 
 use super::batch::{Batch, Parsed, Standing};
 use super::facts::{Facts, Failure, Label};
-use super::tables::{Name, Origin, Tables};
+use super::tables::{NO_ORIGIN, Name, Origin, Tables};
 use super::value::{put_bytes, put_number, tag};
 
 /// What an encoder remembers of the tables, so that it rarely has to ask for them.
@@ -18,6 +18,8 @@ pub(crate) struct Caches {
     values: HashMap<Box<[u8]>, u32>,
     origins: HashMap<Box<[u8]>, u32>,
     last_origin: Option<(Origin, u32)>,
+    /// Bytes that may still be remembered.
+    room: usize,
     /// Hashes of values that were met once.
     met: Box<[u32; MET]>,
     /// Of the span that is being encoded.
@@ -28,15 +30,14 @@ pub(crate) struct Caches {
 
 /// Values that are remembered until they are met again; a power of two.
 const MET: usize = 1 << 12;
-/// Most entries of a cache. Beyond, the tables are asked.
-const MAX_CACHED: usize = 1 << 15;
+/// Most bytes that are remembered, and what each entry takes beside its text. Beyond, the tables are
+/// asked.
+const CACHE: usize = 4 << 20;
+const ENTRY: usize = 32;
 /// Values of these many bytes are kept once if they repeat: below, the number would not be shorter.
 const REPEATING: std::ops::RangeInclusive<usize> = 4..=512;
 /// Longest text that is kept as a name. Of longer messages the beginning is.
 const MAX_NAME: usize = 4096;
-
-/// The number of no process at all.
-const NO_ORIGIN: u32 = u32::MAX;
 
 /// Encodes spans, one after the other.
 #[derive(Debug)]
@@ -100,11 +101,21 @@ impl Default for Caches {
             values: HashMap::new(),
             origins: HashMap::new(),
             last_origin: None,
+            room: CACHE,
             met: Box::new([0; MET]),
             attributes: Vec::new(),
             rest: Vec::new(),
             value: Vec::new(),
         }
+    }
+}
+
+impl Caches {
+    /// Whether another text may be remembered, which then is.
+    fn has_room(&mut self, text: usize) -> bool {
+        let rest = self.room.checked_sub(text.saturating_add(ENTRY));
+        self.room = rest.unwrap_or(self.room);
+        rest.is_some()
     }
 }
 
@@ -138,6 +149,7 @@ impl<'t> Encoder<'t> {
     pub(crate) fn back_to(&mut self, spans: usize) {
         if let Some(first) = self.batch.spans.get(spans) {
             self.batch.details.truncate(first.at as usize);
+            self.batch.marks.truncate(first.mark_at as usize);
         }
         self.batch.spans.truncate(spans);
         self.begin();
@@ -219,6 +231,16 @@ impl<'t> Encoder<'t> {
         details.extend_from_slice(&self.caches.attributes);
         details.push(self.rest_of);
         details.extend_from_slice(&self.caches.rest);
+        let marks = &mut self.batch.marks;
+        let mark_at = marks.len();
+        if !self.label.is_empty() {
+            self.label.put(marks);
+        }
+        let label_len = marks.len() - mark_at;
+        if !self.facts.is_empty() {
+            self.facts.put(marks);
+        }
+        let facts_len = marks.len() - mark_at - label_len;
         let is_open = head.end == 0 || self.is_lost;
         let standing = match head.standing {
             Standing::WrittenEnd if is_open => Standing::Written,
@@ -239,9 +261,10 @@ impl<'t> Encoder<'t> {
             depth: 0,
             is_failed: self.is_failed,
             is_lost: self.is_lost,
-            label: self.label,
-            facts: self.facts,
             failure,
+            mark_at: mark_at as u32,
+            label_len: label_len as u8,
+            facts_len: facts_len as u8,
             at,
         });
         self.fold_pending();
@@ -263,7 +286,7 @@ impl<'t> Encoder<'t> {
             return Some(*origin);
         }
         let origin = lock(self.tables).origin(make()?);
-        if self.caches.origins.len() < MAX_CACHED {
+        if origin != NO_ORIGIN && self.caches.has_room(key.len()) {
             self.caches.origins.insert(key.into(), origin);
         }
         Some(origin)
@@ -295,7 +318,7 @@ impl<'t> Encoder<'t> {
             return *name;
         }
         let name = lock(self.tables).name(text);
-        if self.caches.names.len() < MAX_CACHED {
+        if name != Tables::NO_ROOM && self.caches.has_room(text.len()) {
             self.caches.names.insert(text.into(), name);
         }
         name
@@ -324,7 +347,7 @@ impl<'t> Encoder<'t> {
             return None;
         }
         let number = lock(self.tables).repeated(value)?;
-        if self.caches.values.len() < MAX_CACHED {
+        if self.caches.has_room(value.len()) {
             self.caches.values.insert(value.into(), number);
         }
         Some(number)

@@ -3,6 +3,8 @@
 use super::known::{Fact, ident};
 use super::tables::Name;
 
+mod packed;
+
 /// The id of a sample, group, step or the like: a number or a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ident {
@@ -11,14 +13,6 @@ pub enum Ident {
     /// A text.
     Text(Name),
 }
-
-/// What a span says that says nothing.
-pub(super) const NO_LABEL: &Label = &Label {
-    values: [0; ident::COUNT],
-    kinds: [Kind::Absent; ident::COUNT],
-    task: None,
-    request: None,
-};
 
 /// Whose a span is. Spans of one sample mostly say the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,36 +1,43 @@
 //! What was read, compact and bounded: spans of fixed size by trace, their details as bytes.
 //!
-//! A span takes about 100 bytes of memory and its details some 60: names, keys and values that repeat
-//! are kept once. Spans are only ever added, or replaced by what is known better of them
+//! A span takes about 80 bytes of memory and its details some 60: names, keys and values that repeat
+//! are kept once, and so is what spans of one class have in common. Spans are only ever added, or replaced by what is known better of them
 //! ([`Standing`]); so what was read in another order, or twice, or in pieces, gives the same.
 
 use std::hash::BuildHasher;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use stagetrace_wire::id::{SpanId, TraceId};
-use stagetrace_wire::span::{SpanKind, StatusCode};
 
+mod arena;
 mod batch;
 mod chunks;
+mod classes;
 mod details;
 mod encode;
 mod facts;
 mod insert;
 mod known;
 mod note;
+mod record;
+mod room;
 mod segments;
 mod tables;
 mod take;
 mod value;
 
+use arena::Arena;
 pub(crate) use batch::{Batch, Place, Standing};
 use chunks::Chunks;
+use classes::Classes;
 pub(crate) use encode::{Caches, Encoder, Head, Seen, part};
-use facts::NO_LABEL;
 pub(crate) use facts::{Facts, Label};
 pub use facts::{Failure, Ident};
 pub(crate) use insert::seen;
+pub(crate) use record::Record;
+use record::{Kept, NONE};
+use room::Room;
 pub(crate) use segments::Segments;
 pub(crate) use tables::Tables;
 pub use tables::{Name, Origin};
@@ -50,24 +57,28 @@ pub struct TraceNumber(pub(crate) u32);
 /// All spans that were read.
 #[derive(Debug)]
 pub struct Store {
-    tables: Mutex<Tables>,
-    traces: Vec<Trace>,
+    tables: Arc<Mutex<Tables>>,
+    traces: Segments<Trace>,
     trace_places: HashTable<u32>,
-    spans: Vec<Record>,
+    spans: Segments<Kept>,
+    /// Spans of traces that have many; the others are looked for one by one.
     span_places: HashTable<u32>,
-    labels: Vec<Label>,
-    facts: Vec<Facts>,
-    failures: Vec<Failure>,
+    classes: Classes,
+    /// Labels and facts.
+    marks: Arena,
+    /// Labels that are in it.
+    labels: usize,
     chunks: Chunks,
     /// Spans of the batch that is being taken in that a later one of it replaced.
     superseded: u32,
     changed: Vec<TraceNumber>,
     /// Spans that were ended and are known better now, as they were when changes were last taken.
-    replaced: HashMap<SpanNumber, Record>,
+    replaced: HashMap<SpanNumber, Kept>,
+    /// Spans that there were then.
+    looked_at: usize,
     version: u64,
     stats: Stats,
-    max_bytes: usize,
-    is_full: bool,
+    room: Room,
     hasher: DefaultHashBuilder,
 }
 
@@ -97,81 +108,37 @@ struct Trace {
     is_changed: bool,
 }
 
-/// A span.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Record {
-    pub(crate) id: SpanId,
-    pub(crate) parent: Option<SpanId>,
-    pub(crate) start: u64,
-    pub(crate) end: u64,
-    pub(crate) trace: u32,
-    pub(crate) name: Name,
-    pub(crate) stage: Name,
-    pub(crate) origin: u32,
-    /// Place in `labels`, or [`NONE`].
-    pub(crate) label: u32,
-    /// Place in `facts`, or [`NONE`].
-    pub(crate) facts: u32,
-    /// Place in `failures`, or [`NONE`].
-    failure: u32,
-    chunk: u32,
-    at: u32,
-    /// The next span of the trace, or [`NONE`].
-    next: u32,
-    pub(crate) kind: SpanKind,
-    pub(crate) code: StatusCode,
-    pub(crate) standing: Standing,
-    pub(crate) depth: u8,
-    pub(crate) is_failed: bool,
-    pub(crate) is_lost: bool,
-}
-
-const NONE: u32 = u32::MAX;
-
-impl Record {
-    /// Whether it has not ended, as far as is known.
-    pub(crate) fn is_open(&self) -> bool {
-        self.standing < Standing::Over
-    }
-
-    /// Whether it is there with its end.
-    pub(crate) fn is_finished(&self) -> bool {
-        self.standing > Standing::Over
-    }
-
-    /// Nanoseconds from start to end; 0 if it ended before its start, as clocks do.
-    pub(crate) fn duration(&self) -> u64 {
-        self.end.saturating_sub(self.start)
-    }
-}
+/// Spans of a trace up to which looking at each is faster than a table.
+const FEW: u32 = 8;
 
 impl Store {
-    /// An empty store that keeps no more than about so many bytes of spans. When there is too little
-    /// room, details go that can be read again from their files; then further spans are refused.
+    /// An empty store that keeps no more than about so many bytes, what is found by rules included. When
+    /// there is too little room, details go that can be read again from their files; then further spans
+    /// are refused.
     pub fn new(max_bytes: usize) -> Self {
         Self {
-            tables: Mutex::default(),
-            traces: Vec::new(),
+            tables: Arc::default(),
+            traces: Segments::default(),
             trace_places: HashTable::new(),
-            spans: Vec::new(),
+            spans: Segments::default(),
             span_places: HashTable::new(),
-            labels: Vec::new(),
-            facts: Vec::new(),
-            failures: Vec::new(),
+            classes: Classes::default(),
+            marks: Arena::default(),
+            labels: 0,
             chunks: Chunks::default(),
             superseded: 0,
             changed: Vec::new(),
             replaced: HashMap::new(),
+            looked_at: 0,
             version: 0,
             stats: Stats::default(),
-            max_bytes,
-            is_full: false,
+            room: Room::new(max_bytes),
             hasher: DefaultHashBuilder::default(),
         }
     }
 
     /// The tables, for encoders on other threads.
-    pub(crate) fn shared_tables(&self) -> &Mutex<Tables> {
+    pub(crate) fn shared_tables(&self) -> &Arc<Mutex<Tables>> {
         &self.tables
     }
 
@@ -180,26 +147,19 @@ impl Store {
         for trace in &self.changed {
             self.traces[trace.0 as usize].is_changed = false;
         }
+        self.looked_at = self.spans.len();
         std::mem::take(&mut self.changed)
     }
 
     /// Spans that were ended already and are known better now, as they were when this was last asked.
     pub(crate) fn take_replaced(&mut self) -> HashMap<SpanNumber, Record> {
-        std::mem::take(&mut self.replaced)
+        let replaced = std::mem::take(&mut self.replaced).into_iter();
+        replaced.map(|(number, kept)| (number, self.unpack(&kept))).collect()
     }
 
     /// A number that rises whenever something changes.
     pub fn version(&self) -> u64 {
         self.version
-    }
-
-    /// The tables, for as long as other threads need them and this one does not.
-    pub(crate) fn lend_tables(&mut self) -> Mutex<Tables> {
-        std::mem::take(&mut self.tables)
-    }
-
-    pub(crate) fn return_tables(&mut self, tables: Mutex<Tables>) {
-        self.tables = tables;
     }
 
     /// Whether a span is there with its end.
@@ -291,7 +251,7 @@ impl Store {
     /// What went wrong in a span, as it says itself; `None` if nothing did.
     pub fn failure(&self, span: SpanNumber) -> Option<Failure> {
         let record = self.record(span);
-        record.is_failed.then(|| self.failure_of(record))
+        record.is_failed.then_some(record.failure)
     }
 
     /// Every process and library.
@@ -299,22 +259,17 @@ impl Store {
         encode::lock(&self.tables).origins.clone()
     }
 
-    pub(crate) fn record(&self, span: SpanNumber) -> &Record {
-        &self.spans[span.0 as usize]
+    pub(crate) fn record(&self, span: SpanNumber) -> Record {
+        self.unpack(&self.spans[span.0 as usize])
     }
 
     /// Whose the span is, as it says itself.
-    pub(crate) fn label(&self, record: &Record) -> &Label {
+    pub(crate) fn label(&self, record: &Record) -> Label {
         self.label_at(record.label)
     }
 
-    pub(crate) fn label_at(&self, place: u32) -> &Label {
-        self.labels.get(place as usize).unwrap_or(NO_LABEL)
-    }
-
-    /// What went wrong in it, as it says itself.
-    pub(crate) fn failure_of(&self, record: &Record) -> Failure {
-        self.failures.get(record.failure as usize).copied().unwrap_or_default()
+    pub(crate) fn label_at(&self, place: u32) -> Label {
+        Label::read(self.marks.get(place))
     }
 
     /// How it went, as it says itself.
@@ -323,25 +278,22 @@ impl Store {
     }
 
     pub(crate) fn facts_at(&self, place: u32) -> Facts {
-        self.facts.get(place as usize).copied().unwrap_or_default()
+        Facts::read(self.marks.get(place))
     }
 
-    fn details(&self, record: &Record) -> &[u8] {
-        self.chunks.get(record.chunk).get(record.at as usize..).unwrap_or_default()
+    fn unpack(&self, kept: &Kept) -> Record {
+        Record::new(kept, self.classes.get(kept.class))
     }
 
-    fn bytes(&self) -> usize {
-        size_of::<Record>() * self.spans.capacity()
-            + size_of::<Trace>() * self.traces.capacity()
-            + size_of::<Label>() * self.labels.capacity()
-            + size_of::<Facts>() * self.facts.capacity()
-            + size_of::<Failure>() * self.failures.capacity()
-            + 5 * (self.trace_places.capacity() + self.span_places.capacity())
-            + self.chunks.bytes()
-            + self.tables.lock().unwrap_or_else(PoisonError::into_inner).bytes()
+    fn details(&self, kept: &Kept) -> &[u8] {
+        self.chunks.get(kept.chunk).get(kept.at as usize..).unwrap_or_default()
     }
 
     fn place_of(&self, trace: u32, id: SpanId) -> Option<u32> {
+        if self.traces[trace as usize].count <= FEW {
+            let mut spans = self.spans_of(TraceNumber(trace)).map(|span| span.0);
+            return spans.find(|number| self.spans[*number as usize].id == id);
+        }
         let is_it = |&number: &u32| {
             let span = &self.spans[number as usize];
             span.trace == trace && span.id == id

@@ -30,7 +30,13 @@ pub(crate) struct Tables {
     values: Texts,
     pub(super) origins: Vec<Origin>,
     origin_places: HashMap<Box<[u8]>, u32>,
+    origin_bytes: usize,
+    /// What is not known yet finds no room.
+    is_full: bool,
 }
+
+/// The number of no process at all.
+pub(super) const NO_ORIGIN: u32 = u32::MAX;
 
 /// Most values that are kept once. They are texts of programs, not of requests: few, or useless.
 const MAX_VALUES: usize = 1 << 16;
@@ -45,8 +51,19 @@ struct Texts {
 }
 
 impl Tables {
+    /// What a name is called that found no room.
+    pub(super) const NO_ROOM: Name = Name(known::ALL.len() as u32);
+
+    /// Says whether there is room for what is not known yet.
+    pub(super) fn set_full(&mut self, is_full: bool) {
+        self.is_full = is_full;
+    }
+
     pub(super) fn name(&mut self, text: &str) -> Name {
-        Name(self.names.intern(text.as_bytes()))
+        match self.is_full {
+            true => self.names.find(text.as_bytes()).map_or(Self::NO_ROOM, Name),
+            false => Name(self.names.intern(text.as_bytes())),
+        }
     }
 
     pub(super) fn text(&self, name: Name) -> &str {
@@ -55,7 +72,7 @@ impl Tables {
 
     /// The number of a value that repeats; `None` if there is no room for more of them.
     pub(super) fn repeated(&mut self, value: &[u8]) -> Option<u32> {
-        if self.values.ends.len() < MAX_VALUES {
+        if self.values.ends.len() < MAX_VALUES && !self.is_full {
             return Some(self.values.intern(value));
         }
         self.values.find(value)
@@ -70,24 +87,36 @@ impl Tables {
         if let Some(number) = self.origin_places.get(&*key) {
             return *number;
         }
+        if self.is_full {
+            return NO_ORIGIN;
+        }
         let number = self.origins.len() as u32;
         self.origins.push(origin);
+        // Keys and values are allocated one by one.
+        self.origin_bytes += 512 + 4 * key.len();
         self.origin_places.insert(key.into(), number);
         number
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.names.memory() + self.values.memory()
+        self.names.memory() + self.values.memory() + self.origin_bytes
     }
 }
 
 impl Default for Tables {
     fn default() -> Self {
         let mut names = Texts::default();
-        for text in known::ALL {
+        for text in known::ALL.iter().chain(&["(no room for more names)"]) {
             names.intern(text.as_bytes());
         }
-        Self { names, values: Texts::default(), origins: Vec::new(), origin_places: HashMap::new() }
+        Self {
+            names,
+            values: Texts::default(),
+            origins: Vec::new(),
+            origin_places: HashMap::new(),
+            origin_bytes: 0,
+            is_full: false,
+        }
     }
 }
 
@@ -116,8 +145,15 @@ impl Texts {
     }
 
     fn memory(&self) -> usize {
-        self.bytes.capacity() + self.ends.capacity() * 8 + self.places.capacity() * 5
+        let places = table_bytes::<u32>(self.places.capacity());
+        self.bytes.capacity() + self.ends.capacity() * 8 + places
     }
+}
+
+/// Bytes of a hash table with room for so many, and of the smaller one that it is copied from when it
+/// grows.
+pub(super) fn table_bytes<T>(capacity: usize) -> usize {
+    (size_of::<T>() + 1) * capacity * 8 / 7 * 3 / 2
 }
 
 fn slice<'a>(bytes: &'a [u8], ends: &[usize], number: u32) -> &'a [u8] {

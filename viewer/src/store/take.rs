@@ -7,7 +7,8 @@ use hashbrown::HashMap;
 use stagetrace_wire::id::TraceId;
 
 use super::batch::{Batch, Parsed, Place, Standing};
-use super::{Failure, NONE, Record, SpanNumber, Store, Trace, TraceNumber, details};
+use super::classes::Class;
+use super::{FEW, Kept, NONE, SpanNumber, Store, Trace, TraceNumber, details};
 
 impl Store {
     /// Takes spans in, and their details as they stand.
@@ -16,8 +17,7 @@ impl Store {
         let chunk = self.chunks.next();
         let mut used = 0;
         for span in &batch.spans {
-            let new = batch.details.get(span.at as usize..).unwrap_or_default();
-            used += u32::from(self.add(span, new, chunk, span.at));
+            used += u32::from(self.add(&batch, span, (chunk, span.at)));
         }
         used -= std::mem::take(&mut self.superseded);
         if used > 0 {
@@ -31,9 +31,8 @@ impl Store {
         let chunk = self.chunks.next();
         let (mut kept, mut used) = (Vec::new(), 0);
         for span in &batch.spans {
-            let new = batch.details.get(span.at as usize..).unwrap_or_default();
-            if self.add(span, new, chunk, kept.len() as u32) {
-                kept.extend_from_slice(details::of_one(new));
+            if self.add(batch, span, (chunk, kept.len() as u32)) {
+                kept.extend_from_slice(details::of_one(batch.details_of(span)));
                 used += 1;
             }
         }
@@ -45,7 +44,7 @@ impl Store {
 
     /// Pieces of files that hold details of a trace which made room, by their chunks.
     pub(crate) fn missing(&self, trace: TraceNumber) -> Vec<(u32, Place)> {
-        let chunks = self.spans_of(trace).map(|span| self.record(span).chunk);
+        let chunks = self.spans_of(trace).map(|span| self.spans[span.0 as usize].chunk);
         let mut missing: Vec<_> =
             chunks.filter_map(|chunk| Some((chunk, self.chunks.missing(chunk)?))).collect();
         missing.sort_by_key(|(chunk, _)| *chunk);
@@ -60,7 +59,7 @@ impl Store {
         // Of several the first one counts.
         for span in batch.spans.iter().rev() {
             let Some(number) = self.find_span(span.trace_id, span.span_id) else { continue };
-            let record = self.record(number);
+            let record = &self.spans[number.0 as usize];
             let is_it = record.chunk == chunk
                 && (span.standing, span.start, span.end)
                     == (record.standing, record.start, record.end);
@@ -77,81 +76,84 @@ impl Store {
         self.chunks.put_back(chunk, is_whole.then_some(batch.details));
     }
 
-    /// Lets the oldest details go that can be read again, while there is too little room.
-    fn make_room(&mut self) {
-        while self.bytes() > self.max_bytes {
-            if !self.chunks.evict() {
-                self.is_full = true;
-                return;
-            }
-        }
-        self.is_full = false;
-    }
-
     /// Whether the span is news, and refers to its details.
-    fn add(&mut self, span: &Parsed, new: &[u8], chunk: u32, at: u32) -> bool {
+    fn add(&mut self, batch: &Batch, span: &Parsed, place: (u32, u32)) -> bool {
         if let Some(trace) = self.find_trace(span.trace_id)
-            && let Some(place) = self.place_of(trace.0, span.span_id)
+            && let Some(known) = self.place_of(trace.0, span.span_id)
         {
-            return self.improve(place, span, new, chunk, at);
+            return self.improve(known, batch, span, place);
         }
-        if self.is_full || self.spans.len() >= NONE as usize - 1 {
+        if !self.has_room() || self.spans.len() >= NONE as usize - 1 || self.marks.is_full() {
             self.stats.refused += 1;
             return false;
         }
         let trace = self.trace_of(span.trace_id);
-        self.append(trace, span, chunk, at);
+        let last = self.spans.get(self.traces[trace as usize].last as usize).copied();
+        let kept = self.make(trace, last, batch, span, place);
+        self.append(trace, kept);
         true
     }
 
-    fn append(&mut self, trace: u32, span: &Parsed, chunk: u32, at: u32) {
+    fn append(&mut self, trace: u32, kept: Kept) {
         let number = self.spans.len() as u32;
-        let record = self.make(trace, span, chunk, at);
-        self.stats.finished += usize::from(record.is_finished());
-        self.spans.push(record);
+        self.stats.finished += usize::from(kept.standing.is_finished());
+        self.spans.push(kept);
         let of_trace = &mut self.traces[trace as usize];
         let before = std::mem::replace(&mut of_trace.last, number);
         of_trace.count += 1;
+        let count = of_trace.count;
         match before {
             NONE => of_trace.first = number,
             before => self.spans[before as usize].next = number,
         }
+        match count.cmp(&(FEW + 1)) {
+            Ordering::Less => {}
+            Ordering::Equal => {
+                let all: Vec<_> = self.spans_of(TraceNumber(trace)).collect();
+                all.into_iter().for_each(|span| self.add_place(span.0));
+            }
+            Ordering::Greater => self.add_place(number),
+        }
+        self.mark_changed(trace);
+    }
+
+    fn add_place(&mut self, number: u32) {
         let Self { span_places, spans, hasher, .. } = self;
         let hash = |number: u32| {
             let span = &spans[number as usize];
             hasher.hash_one((span.trace, span.id))
         };
         span_places.insert_unique(hash(number), number, |&other| hash(other));
-        self.mark_changed(trace);
     }
 
     /// Replaces what is known of a span by what is known better; whether it is.
-    fn improve(&mut self, place: u32, span: &Parsed, new: &[u8], chunk: u32, at: u32) -> bool {
-        let old = self.spans[place as usize];
+    fn improve(&mut self, known: u32, batch: &Batch, span: &Parsed, place: (u32, u32)) -> bool {
+        let old = self.spans[known as usize];
         let is_better = match span.standing.cmp(&old.standing) {
             Ordering::Less => false,
             // An open span is looked at again and again, and may have got attributes meanwhile.
             Ordering::Equal => {
-                self.stats.duplicates += u64::from(old.is_finished());
-                let is_same = self.details(&old).starts_with(details::of_one(new));
-                let is_same = is_same && span.is_lost == old.is_lost;
+                self.stats.duplicates += u64::from(old.standing.is_finished());
+                let new = details::of_one(batch.details_of(span));
+                let is_same = span.is_lost == old.is_lost && self.details(&old).starts_with(new);
                 span.standing == Standing::Recorded && !is_same
             }
             Ordering::Greater => true,
         };
         if is_better {
-            let mut record = self.make(old.trace, span, chunk, at);
-            record.next = old.next;
-            if span.depth > 0 || !record.is_finished() {
+            let mut kept = self.make(old.trace, Some(old), batch, span, place);
+            kept.next = old.next;
+            let is_finished = kept.standing.is_finished();
+            if span.depth > 0 || !is_finished {
                 // Live files do not name parents.
-                record.parent = record.parent.or(old.parent);
+                kept.parent = kept.parent.or(old.parent);
             }
-            self.stats.finished += usize::from(record.is_finished() && !old.is_finished());
-            if !old.is_open() {
-                self.replaced.entry(SpanNumber(place)).or_insert(old);
+            self.stats.finished += usize::from(is_finished && !old.standing.is_finished());
+            if !old.standing.is_open() && (known as usize) < self.looked_at {
+                self.replaced.entry(SpanNumber(known)).or_insert(old);
             }
-            self.spans[place as usize] = record;
-            match old.chunk == chunk {
+            self.spans[known as usize] = kept;
+            match old.chunk == kept.chunk {
                 true => self.superseded += 1,
                 false => self.chunks.release(old.chunk),
             }
@@ -160,40 +162,52 @@ impl Store {
         is_better
     }
 
-    fn make(&mut self, trace: u32, span: &Parsed, chunk: u32, at: u32) -> Record {
-        let last = self.traces[trace as usize].last;
-        let last = self.spans.get(last as usize).map(|last| (last.label, last.facts));
-        let (last_label, last_facts) = last.unwrap_or((NONE, NONE));
-        Record {
+    /// What is kept of a span. `like` is one that may say the same of whose it is and how it went.
+    fn make(
+        &mut self,
+        trace: u32,
+        like: Option<Kept>,
+        batch: &Batch,
+        span: &Parsed,
+        (chunk, at): (u32, u32),
+    ) -> Kept {
+        let (label, facts) = batch.marks_of(span);
+        let (like_label, like_facts) = like.map_or((NONE, NONE), |like| (like.label, like.facts));
+        let class = Class {
+            name: span.name,
+            stage: span.stage,
+            origin: span.origin,
+            failure: span.failure,
+            kind: span.kind,
+            code: span.code,
+            depth: span.depth,
+            is_failed: span.is_failed,
+        };
+        let label = self.mark(like_label, label);
+        self.labels += usize::from(label != like_label && label != NONE);
+        Kept {
             id: span.span_id,
             parent: span.parent,
             start: span.start,
             end: span.end,
             trace,
-            name: span.name,
-            stage: span.stage,
-            origin: span.origin,
-            label: match span.label.is_empty() {
-                true => NONE,
-                false => place(&mut self.labels, last_label, span.label),
-            },
-            facts: match span.facts.is_empty() {
-                true => NONE,
-                false => place(&mut self.facts, last_facts, span.facts),
-            },
-            failure: match span.failure == Failure::default() {
-                true => NONE,
-                false => place(&mut self.failures, NONE, span.failure),
-            },
+            class: self.classes.number(class),
+            label,
+            facts: self.mark(like_facts, facts),
             chunk,
             at,
             next: NONE,
-            kind: span.kind,
-            code: span.code,
             standing: span.standing,
-            depth: span.depth,
-            is_failed: span.is_failed,
             is_lost: span.is_lost,
+        }
+    }
+
+    /// The place of a label or of facts: a known one if it is of the same, or else a new one.
+    fn mark(&mut self, like: u32, mark: &[u8]) -> u32 {
+        match mark {
+            [] => NONE,
+            mark if like != NONE && self.marks.get(like).starts_with(mark) => like,
+            mark => self.marks.push(mark),
         }
     }
 
@@ -209,13 +223,4 @@ impl Store {
             .insert_unique(hash, number, |&other| hasher.hash_one(traces[other as usize].id));
         number
     }
-}
-
-/// The place of a value: that of the last one of the trace, if it is the same, or else a new one.
-fn place<T: PartialEq>(values: &mut Vec<T>, last: u32, value: T) -> u32 {
-    if values.get(last as usize) == Some(&value) {
-        return last;
-    }
-    values.push(value);
-    values.len() as u32 - 1
 }
