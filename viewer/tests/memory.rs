@@ -89,7 +89,7 @@ fn details_come_back_where_lines_were_torn_or_too_long() {
     let path = directory.path().join("traces.jsonl");
     let first = spans(1..2);
     fs::write(&path, first.trim_end()).unwrap();
-    let mut view = limited(&path, 1 << 20);
+    let mut view = limited(&path, 3 << 19);
     // The line that is there but for its end is read at once, and its end comes with others.
     append(&path, "\n".to_owned() + &spans(2..3_000));
     view.poll();
@@ -129,4 +129,108 @@ fn when_no_room_is_left_spans_are_refused_and_counted() {
     let stats = view.store.stats();
     assert_eq!(stats.spans as u64 + stats.refused, 100_000);
     assert!(stats.refused > 0 && stats.bytes < 4 * limit, "{stats:?}");
+}
+
+/// What is kept of hostile lines, within a limit. Counts those that were refused.
+fn refused_of(limit: usize, spans: u64, span: impl Fn(u64) -> String) -> u64 {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("traces.jsonl");
+    fs::write(&path, (1..=spans).map(&span).collect::<String>()).unwrap();
+    let mut view = limited(&path, limit);
+    let stats = view.store.stats();
+    assert_eq!(stats.spans as u64 + stats.refused, spans);
+    assert!(stats.bytes < limit + limit / 4, "{} of {limit}", stats.bytes);
+    assert!(view.samples.bytes() < limit, "{stats:?}");
+    let json = view.json(1000);
+    assert_eq!(json["losses"]["beyond_memory"], stats.refused);
+    assert_eq!(json["finished_spans"], stats.spans as u64);
+
+    // It is known now what was found, which may be less than was expected. More is bounded as well.
+    append(&path, (spans + 1..=2 * spans).map(&span).collect::<String>());
+    view.poll();
+    let after = view.store.stats();
+    assert_eq!(after.spans as u64 + after.refused, 2 * spans);
+    assert!(after.bytes < limit + limit / 4, "{} of {limit}", after.bytes);
+    assert_eq!(view.json(1000)["finished_spans"], after.spans as u64);
+    stats.refused
+}
+
+fn with_attribute(number: u64, trace: u128, key: &str, value: &str) -> String {
+    let attribute =
+        format!(r#""attributes":[{{"key":"{key}","value":{{"stringValue":"{value}"}}}}],"name""#);
+    line(trace, number, 0, "x", [5, 9 + number]).replace(r#""name""#, &attribute)
+}
+
+#[test]
+fn a_stage_for_each_span_is_counted_within_the_limit() {
+    let stage = |at: u64| with_attribute(at, at.into(), "stage", &format!("stage number {at}"));
+    let refused = refused_of(8 << 20, 20_000, stage);
+    assert!((10_000..19_000).contains(&refused), "{refused}");
+    assert_eq!(refused_of(64 << 20, 20_000, stage), 0);
+}
+
+#[test]
+fn a_message_for_each_error_is_counted_within_the_limit() {
+    let text = "e".repeat(3000);
+    let error = |at: u64| with_attribute(at, at.into(), "error.message", &format!("{at} {text}"));
+    let refused = refused_of(8 << 20, 6_000, error);
+    assert!((3_000..6_000).contains(&refused), "{refused}");
+}
+
+#[test]
+fn a_key_for_each_span_is_counted_within_the_limit() {
+    let text = "k".repeat(3000);
+    let key = |at: u64| with_attribute(at, at.into(), &format!("{at} {text}"), "v");
+    let refused = refused_of(8 << 20, 6_000, key);
+    assert!((3_000..6_000).contains(&refused), "{refused}");
+}
+
+#[test]
+fn samples_of_one_trace_are_counted_within_the_limit() {
+    let sample = |at: u64| with_attribute(at, 1, "rollout.id", &at.to_string());
+    let refused = refused_of(4 << 20, 30_000, sample);
+    assert!((5_000..25_000).contains(&refused), "{refused}");
+}
+
+#[test]
+fn a_process_for_each_span_is_counted_within_the_limit() {
+    let process = |at: u64| {
+        let name = format!(
+            r#"{{"attributes":[{{"key":"service.name","value":{{"stringValue":"service {at}"}}}}]}}"#
+        );
+        let line = line(at.into(), at, 0, "x", [5, 9]);
+        line.replace(r#""resource":{}"#, &format!(r#""resource":{name}"#))
+    };
+    let refused = refused_of(8 << 20, 20_000, process);
+    assert!((10_000..19_000).contains(&refused), "{refused}");
+}
+
+#[test]
+fn a_span_that_is_known_ends_though_there_is_no_room_for_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("traces.jsonl");
+    let open = line(1, 1, 0, "x", [5, 0]);
+    fs::write(&path, open).unwrap();
+    let mut view = limited(&path, 1 << 20);
+    let mut next = 2;
+    loop {
+        let before = view.store.stats().spans;
+        append(
+            &path,
+            (next..next + 5_000).map(|at| line(at, 1, 0, "x", [5, 9])).collect::<String>(),
+        );
+        next += 5_000;
+        view.poll();
+        if view.store.stats().spans == before {
+            break;
+        }
+    }
+    let ended = with_attribute(1, 1, "error.message", "never said before");
+    append(&path, ended);
+    view.poll();
+    let first = view.store.traces().next().unwrap();
+    let span = view.store.spans_of(first).next().unwrap();
+    assert_eq!(view.store.span(span).end_unix_nano, 10);
+    let failure = view.store.failure(span).unwrap();
+    assert_eq!(view.text(failure.message).unwrap(), "(no room for more names)");
 }

@@ -59,8 +59,8 @@ impl StageRow {
         });
         let mut errors: Vec<_> = errors.collect();
         errors.sort_by(|one, other| {
-            let key = |group: &ErrorGroup| (group.kind.clone(), group.message.clone());
-            other.samples.cmp(&one.samples).then_with(|| key(one).cmp(&key(other)))
+            let texts = (&one.kind, &one.message).cmp(&(&other.kind, &other.message));
+            other.samples.cmp(&one.samples).then(texts)
         });
         let names = totals.names.iter();
         Self {

@@ -198,7 +198,8 @@ fn span(number: u32) -> Option<SpanNumber> {
 }
 
 impl Extra {
+    /// Bytes of memory beside its own.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<(u32, Self)>() + size_of_val(&*self.left_open)
+        size_of_val(&*self.left_open)
     }
 }

@@ -11,7 +11,7 @@ use super::row::{Extra, NONE, Row, SampleRow, flag};
 use super::sample::Sample;
 use super::status::Status;
 use super::steps::Steps;
-use super::totals::{Change, Totals};
+use super::totals::{Change, Totals, table_bytes};
 use super::tree::Tree;
 use crate::store::{Ident, Record, Segments, SpanNumber, Store, TraceNumber};
 
@@ -106,6 +106,7 @@ impl Samples {
             + self.first.bytes()
             + self.owners.bytes()
             + self.self_ns.bytes()
+            + table_bytes(&self.extras)
             + self.extras.values().map(Extra::bytes).sum::<usize>()
             + self.steps.bytes()
             + self.totals.bytes()

@@ -82,7 +82,7 @@ impl Steps {
 
     pub(super) fn bytes(&self) -> usize {
         let traces: usize = self.all.iter().map(|step| 4 * step.traces.capacity()).sum();
-        traces + self.all.len() * (size_of::<Step>() + 3 * size_of::<Ident>())
+        traces + self.all.len() * (size_of::<Step>() + 6 * size_of::<Ident>())
     }
 }
 

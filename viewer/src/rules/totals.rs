@@ -159,6 +159,6 @@ impl Change {
 }
 
 /// Bytes of a table, about.
-fn table_bytes<K, V>(table: &HashMap<K, V>) -> usize {
+pub(super) fn table_bytes<K, V>(table: &HashMap<K, V>) -> usize {
     table.capacity() * (size_of::<(K, V)>() + 1) * 8 / 7
 }

@@ -1,9 +1,11 @@
-//! Short byte strings in pieces of memory that never move, by the place at which they begin.
+//! Byte strings in pieces of memory that never move, by the place at which they begin.
 
-/// Byte strings that say themselves where they end.
+/// Byte strings; where one ends must be known otherwise.
 #[derive(Debug, Default)]
 pub(super) struct Arena {
+    /// Most are of the same length. A byte string that is longer has one of its own.
     pieces: Vec<Vec<u8>>,
+    bytes: usize,
 }
 
 const BITS: u32 = 20;
@@ -17,18 +19,21 @@ impl Arena {
         self.pieces.len() >= MAX_PIECES
     }
 
-    /// Keeps bytes, of which there are few.
+    /// Keeps bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) -> u32 {
         let has_room = |piece: &Vec<u8>| piece.len() + bytes.len() <= PIECE;
         if !self.pieces.last().is_some_and(has_room) {
             // The first piece starts small, as many stores stay small.
-            let capacity = if self.pieces.is_empty() { 0 } else { PIECE };
+            let capacity = if self.pieces.is_empty() { 0 } else { PIECE.max(bytes.len()) };
             self.pieces.push(Vec::with_capacity(capacity));
+            self.bytes += capacity;
         }
         let number = self.pieces.len() - 1;
         let piece = &mut self.pieces[number];
         let at = number << BITS | piece.len();
+        let before = piece.capacity();
         piece.extend_from_slice(bytes);
+        self.bytes += piece.capacity() - before;
         at as u32
     }
 
@@ -40,7 +45,7 @@ impl Arena {
 
     /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
-        self.pieces.iter().map(Vec::capacity).sum()
+        self.bytes
     }
 }
 
@@ -58,5 +63,11 @@ mod tests {
             assert!(arena.get(place).starts_with(text));
         }
         assert!(arena.get(u32::MAX).is_empty());
+
+        let long = vec![7; 3 * PIECE];
+        let places = [&long[..], b"short", &long].map(|bytes| arena.push(bytes));
+        assert_eq!(arena.get(places[0]), long);
+        assert_eq!(&arena.get(places[1])[..5], b"short");
+        assert_eq!(arena.get(places[2]), long);
     }
 }

@@ -51,6 +51,8 @@ pub(crate) struct Parsed {
     pub(crate) depth: u8,
     pub(crate) is_failed: bool,
     pub(crate) is_lost: bool,
+    /// Some of its names found no room.
+    pub(crate) lacks_names: bool,
     pub(crate) failure: Failure,
     /// Where its label begins in the batch's marks; its facts follow.
     pub(crate) mark_at: u32,

@@ -56,6 +56,7 @@ pub(crate) struct Encoder<'t> {
     pub(super) pending: Option<SpanId>,
     attribute_count: u64,
     rest_of: u8,
+    lacks_names: bool,
 }
 
 /// The parts of a span's details that are rarely there, as bits.
@@ -135,6 +136,7 @@ impl<'t> Encoder<'t> {
             pending: None,
             attribute_count: 0,
             rest_of: 0,
+            lacks_names: false,
         };
         encoder.begin();
         encoder
@@ -167,6 +169,7 @@ impl<'t> Encoder<'t> {
         self.pending = None;
         self.attribute_count = 0;
         self.rest_of = 0;
+        self.lacks_names = false;
     }
 
     /// Where the value of the next attribute is to be written.
@@ -261,6 +264,7 @@ impl<'t> Encoder<'t> {
             depth: 0,
             is_failed: self.is_failed,
             is_lost: self.is_lost,
+            lacks_names: self.lacks_names,
             failure,
             mark_at: mark_at as u32,
             label_len: label_len as u8,
@@ -318,6 +322,7 @@ impl<'t> Encoder<'t> {
             return *name;
         }
         let name = lock(self.tables).name(text);
+        self.lacks_names |= name == Tables::NO_ROOM;
         if name != Tables::NO_ROOM && self.caches.has_room(text.len()) {
             self.caches.names.insert(text.into(), name);
         }

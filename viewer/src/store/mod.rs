@@ -116,8 +116,10 @@ impl Store {
     /// there is too little room, details go that can be read again from their files; then further spans
     /// are refused.
     pub fn new(max_bytes: usize) -> Self {
+        let mut tables = Tables::default();
+        tables.grow_by(room::names_of(max_bytes));
         Self {
-            tables: Arc::default(),
+            tables: Arc::new(tables.into()),
             traces: Segments::default(),
             trace_places: HashTable::new(),
             spans: Segments::default(),
@@ -125,7 +127,7 @@ impl Store {
             classes: Classes::default(),
             marks: Arena::default(),
             labels: 0,
-            chunks: Chunks::default(),
+            chunks: Chunks::new(max_bytes),
             superseded: 0,
             changed: Vec::new(),
             replaced: HashMap::new(),

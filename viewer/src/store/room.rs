@@ -22,6 +22,7 @@ struct Counts {
     spans: usize,
     /// Samples, at most, and mostly just so many.
     samples: usize,
+    labels: usize,
     classes: usize,
 }
 
@@ -29,14 +30,24 @@ struct Counts {
 const UNCHECKED: u32 = 1024;
 
 /// Bytes that rules take of each, about, until they say it themselves: durations and owners of spans;
-/// rows, groups and what few samples have; sums of stages and errors, and what answers of them take.
-const FOUND: [usize; 3] = [24, 160, 1024];
+/// rows of samples; groups, steps and what few samples have; sums of stages and errors.
+const FOUND: [usize; 4] = [24, 96, 160, 512];
+/// Bytes that an answer takes of each class, about, as it has a row for each stage and error.
+const ANSWER: usize = 2048;
+/// Names that there are of each in memory, about: those in answers included.
+const NAMES: usize = 3;
 
 impl Room {
     pub(super) fn new(max_bytes: usize) -> Self {
         let found_of = Counts::default();
         Self { max_bytes, is_full: false, unchecked: 0, found: 0, found_of }
     }
+}
+
+/// Bytes of so much room that names may use until it is looked at again: those who read are ahead of the
+/// spans whose names these are, which need room as well.
+pub(super) fn names_of(rest: usize) -> usize {
+    rest / 2 / NAMES
 }
 
 impl Store {
@@ -59,11 +70,12 @@ impl Store {
     /// Lets the oldest details go that can be read again, while there is too little room.
     pub(crate) fn make_room(&mut self) {
         self.room.unchecked = UNCHECKED;
-        let fixed = self.fixed_bytes();
+        let fixed = self.fixed_bytes() + self.expected_bytes();
         let is_over = |store: &Self| fixed + store.chunks.bytes() > store.room.max_bytes;
         while is_over(self) && self.chunks.evict() {}
         self.room.is_full = is_over(self);
-        lock(&self.tables).set_full(self.room.is_full);
+        let rest = self.room.max_bytes.saturating_sub(fixed);
+        lock(&self.tables).grow_by(names_of(rest));
     }
 
     /// Bytes of memory, about, what was found by rules included.
@@ -81,20 +93,27 @@ impl Store {
             + table_bytes::<(SpanNumber, Kept)>(self.replaced.capacity())
             + 4 * self.changed.capacity()
             + lock(&self.tables).bytes()
-            + self.found_bytes()
+            + self.room.found
     }
 
-    fn found_bytes(&self) -> usize {
+    /// Bytes that rules will take of what is new, and answers of everything.
+    fn expected_bytes(&self) -> usize {
         let (now, then) = (self.counts(), self.room.found_of);
-        let new = [now.spans - then.spans, now.samples - then.samples, now.classes - then.classes];
+        let new = [
+            now.spans - then.spans,
+            now.samples - then.samples,
+            now.labels - then.labels,
+            now.classes - then.classes,
+        ];
         let new = new.into_iter().zip(FOUND).map(|(count, bytes)| count * bytes);
-        self.room.found + new.sum::<usize>()
+        new.sum::<usize>() + now.classes * ANSWER + (NAMES - 1) * lock(&self.tables).bytes()
     }
 
     fn counts(&self) -> Counts {
         Counts {
             spans: self.spans.len(),
             samples: self.labels.max(self.traces.len()),
+            labels: self.labels,
             classes: self.classes.len(),
         }
     }

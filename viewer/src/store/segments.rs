@@ -7,6 +7,7 @@ use std::ops::{Index, IndexMut};
 pub(crate) struct Segments<T> {
     /// All of the same length, but for the last.
     pieces: Vec<Vec<T>>,
+    bytes: usize,
 }
 
 const BITS: u32 = 14;
@@ -14,15 +15,16 @@ const PIECE: usize = 1 << BITS;
 
 impl<T> Segments<T> {
     pub(crate) fn push(&mut self, value: T) {
-        match self.pieces.last_mut() {
-            Some(last) if last.len() < PIECE => last.push(value),
+        if self.pieces.last().is_none_or(|last| last.len() == PIECE) {
             // The first piece starts small, as many stores stay small.
-            None => self.pieces.push(vec![value]),
-            Some(_) => {
-                let mut piece = Vec::with_capacity(PIECE);
-                piece.push(value);
-                self.pieces.push(piece);
-            }
+            let capacity = if self.pieces.is_empty() { 0 } else { PIECE };
+            self.pieces.push(Vec::with_capacity(capacity));
+            self.bytes += capacity * size_of::<T>();
+        }
+        if let Some(last) = self.pieces.last_mut() {
+            let before = last.capacity();
+            last.push(value);
+            self.bytes += (last.capacity() - before) * size_of::<T>();
         }
     }
 
@@ -36,7 +38,7 @@ impl<T> Segments<T> {
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        self.pieces.iter().map(|piece| piece.capacity() * size_of::<T>()).sum()
+        self.bytes
     }
 }
 
@@ -49,7 +51,7 @@ impl<T: Copy> Segments<T> {
 
 impl<T> Default for Segments<T> {
     fn default() -> Self {
-        Self { pieces: Vec::new() }
+        Self { pieces: Vec::new(), bytes: 0 }
     }
 }
 

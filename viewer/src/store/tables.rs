@@ -6,7 +6,9 @@ use std::sync::Arc;
 use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use stagetrace_wire::span::{Attributes, Resource, Scope};
 
+use super::arena::Arena;
 use super::known;
+use super::segments::Segments;
 use super::value::{put_bytes, put_number, put_value};
 
 /// A text that is kept once: the name of a span or stage, the key of an attribute, a word.
@@ -31,8 +33,8 @@ pub(crate) struct Tables {
     pub(super) origins: Vec<Origin>,
     origin_places: HashMap<Box<[u8]>, u32>,
     origin_bytes: usize,
-    /// What is not known yet finds no room.
-    is_full: bool,
+    /// Bytes of memory beyond which what is not known yet finds no room.
+    max_bytes: usize,
 }
 
 /// The number of no process at all.
@@ -41,11 +43,12 @@ pub(super) const NO_ORIGIN: u32 = u32::MAX;
 /// Most values that are kept once. They are texts of programs, not of requests: few, or useless.
 const MAX_VALUES: usize = 1 << 16;
 
-/// Byte strings by number and number by byte string, all in one piece of memory.
+/// Byte strings by number, and number by byte string.
 #[derive(Debug, Default)]
 struct Texts {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+    bytes: Arena,
+    /// Where each begins, and how long it is.
+    all: Segments<(u32, u32)>,
     places: HashTable<u32>,
     hasher: DefaultHashBuilder,
 }
@@ -54,13 +57,13 @@ impl Tables {
     /// What a name is called that found no room.
     pub(super) const NO_ROOM: Name = Name(known::ALL.len() as u32);
 
-    /// Says whether there is room for what is not known yet.
-    pub(super) fn set_full(&mut self, is_full: bool) {
-        self.is_full = is_full;
+    /// Says how many bytes of memory there may be more than there are.
+    pub(super) fn grow_by(&mut self, bytes: usize) {
+        self.max_bytes = self.bytes().saturating_add(bytes);
     }
 
     pub(super) fn name(&mut self, text: &str) -> Name {
-        match self.is_full {
+        match self.is_full() {
             true => self.names.find(text.as_bytes()).map_or(Self::NO_ROOM, Name),
             false => Name(self.names.intern(text.as_bytes())),
         }
@@ -72,7 +75,7 @@ impl Tables {
 
     /// The number of a value that repeats; `None` if there is no room for more of them.
     pub(super) fn repeated(&mut self, value: &[u8]) -> Option<u32> {
-        if self.values.ends.len() < MAX_VALUES && !self.is_full {
+        if self.values.all.len() < MAX_VALUES && !self.is_full() {
             return Some(self.values.intern(value));
         }
         self.values.find(value)
@@ -87,7 +90,7 @@ impl Tables {
         if let Some(number) = self.origin_places.get(&*key) {
             return *number;
         }
-        if self.is_full {
+        if self.is_full() {
             return NO_ORIGIN;
         }
         let number = self.origins.len() as u32;
@@ -100,6 +103,10 @@ impl Tables {
 
     pub(super) fn bytes(&self) -> usize {
         self.names.memory() + self.values.memory() + self.origin_bytes
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes() >= self.max_bytes || self.names.bytes.is_full()
     }
 }
 
@@ -115,7 +122,7 @@ impl Default for Tables {
             origins: Vec::new(),
             origin_places: HashMap::new(),
             origin_bytes: 0,
-            is_full: false,
+            max_bytes: 0,
         }
     }
 }
@@ -126,12 +133,12 @@ impl Texts {
             return number;
         }
         // Four billion texts would not fit into memory.
-        let number = self.ends.len() as u32;
-        self.bytes.extend_from_slice(text);
-        self.ends.push(self.bytes.len());
-        let Self { places, hasher, bytes, ends } = self;
-        let hash = hasher.hash_one(text);
-        places.insert_unique(hash, number, |&other| hasher.hash_one(slice(bytes, ends, other)));
+        let number = self.all.len() as u32;
+        self.all.push((self.bytes.push(text), text.len() as u32));
+        let hash = self.hasher.hash_one(text);
+        let Self { places, hasher, bytes, all } = self;
+        let hash_of = |&other: &u32| hasher.hash_one(get(bytes, all, other));
+        places.insert_unique(hash, number, hash_of);
         number
     }
 
@@ -141,12 +148,12 @@ impl Texts {
     }
 
     fn get(&self, number: u32) -> &[u8] {
-        slice(&self.bytes, &self.ends, number)
+        get(&self.bytes, &self.all, number)
     }
 
     fn memory(&self) -> usize {
         let places = table_bytes::<u32>(self.places.capacity());
-        self.bytes.capacity() + self.ends.capacity() * 8 + places
+        self.bytes.bytes() + self.all.bytes() + places
     }
 }
 
@@ -156,10 +163,9 @@ pub(super) fn table_bytes<T>(capacity: usize) -> usize {
     (size_of::<T>() + 1) * capacity * 8 / 7 * 3 / 2
 }
 
-fn slice<'a>(bytes: &'a [u8], ends: &[usize], number: u32) -> &'a [u8] {
-    let at = number as usize;
-    let start = if at == 0 { 0 } else { ends.get(at - 1).copied().unwrap_or(0) };
-    ends.get(at).and_then(|&end| bytes.get(start..end)).unwrap_or_default()
+fn get<'a>(bytes: &'a Arena, all: &Segments<(u32, u32)>, number: u32) -> &'a [u8] {
+    let Some(&(at, len)) = all.get(number as usize) else { return &[] };
+    bytes.get(at).get(..len as usize).unwrap_or_default()
 }
 
 /// All that an origin says.

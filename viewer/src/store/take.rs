@@ -83,7 +83,8 @@ impl Store {
         {
             return self.improve(known, batch, span, place);
         }
-        if !self.has_room() || self.spans.len() >= NONE as usize - 1 || self.marks.is_full() {
+        let is_full = self.spans.len() >= NONE as usize - 1 || self.marks.is_full();
+        if is_full || span.lacks_names || !self.has_room() {
             self.stats.refused += 1;
             return false;
         }
@@ -143,6 +144,10 @@ impl Store {
         if is_better {
             let mut kept = self.make(old.trace, Some(old), batch, span, place);
             kept.next = old.next;
+            if span.lacks_names {
+                // Whose it is must not become that of others.
+                kept.label = old.label;
+            }
             let is_finished = kept.standing.is_finished();
             if span.depth > 0 || !is_finished {
                 // Live files do not name parents.
