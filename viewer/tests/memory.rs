@@ -206,6 +206,31 @@ fn a_process_for_each_span_is_counted_within_the_limit() {
 }
 
 #[test]
+fn what_live_files_repeat_takes_no_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("live.jsonl");
+    let text = "t".repeat(2000);
+    let record = |event: &str, at: u64| {
+        format!(
+            r#"{{"event":"{event}","time_s":1.5,"span_name":"x","span_name_path":["x"],"attributes":{{"k":"{at} {text}"}},"trace_id":"{at:032x}","span_id":"{at:016x}"}}"#
+        ) + "\n"
+    };
+    let all = |range: std::ops::Range<u64>| range.map(|at| record("start", at)).collect::<String>();
+    fs::write(&path, all(1..1_000)).unwrap();
+    let mut view = View::of(&[&path]);
+    let before = view.store.stats();
+    assert_eq!((before.spans, before.finished), (999, 0));
+    append(&path, all(1..500) + &record("end", 7) + &all(500..1_000));
+    view.poll();
+    let after = view.store.stats();
+    assert_eq!(
+        (after.spans, view.samples.iter(&view.store).filter(|one| one.is_open).count()),
+        (999, 998)
+    );
+    assert!(after.bytes < before.bytes + 20_000, "{} after {}", after.bytes, before.bytes);
+}
+
+#[test]
 fn a_span_that_is_known_ends_though_there_is_no_room_for_others() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("traces.jsonl");

@@ -13,6 +13,10 @@ use super::{FEW, Kept, NONE, SpanNumber, Store, Trace, TraceNumber, details};
 impl Store {
     /// Takes spans in, and their details as they stand.
     pub(crate) fn take(&mut self, batch: Batch) {
+        if batch.place.is_none() {
+            // What cannot be read again is not thrown away, so it must not be more than is used.
+            return self.take_news(&batch);
+        }
         self.make_room();
         let chunk = self.chunks.next();
         let mut used = 0;
