@@ -17,4 +17,4 @@ pub use query::{
 };
 pub use rules::{Current, Sample, SampleRow, Samples, Status, StuckRule};
 pub use source::{FileReport, OpenError, RecordingReport, SourceReport, Sources};
-pub use store::{Failure, Ident, Name, Origin, SpanNumber, Stats, Store, TraceNumber};
+pub use store::{Failure, Ident, Name, Only, Origin, SpanNumber, Stats, Store, TraceNumber};

@@ -164,3 +164,30 @@ fn what_is_appended_is_told_by_an_event_and_seen_by_the_next_question() {
     let after = viewer.ask("/api/state");
     assert!(after["spans"].as_u64() > before["spans"].as_u64(), "{before} {after}");
 }
+
+#[test]
+fn only_the_services_and_runs_that_are_named_are_kept() {
+    let line = |service: &str, run: &str, span: u64| {
+        let text = |key: &str, value: &str| {
+            format!(r#"{{"key":"{key}","value":{{"stringValue":"{value}"}}}}"#)
+        };
+        let resource = [text("service.name", service), text("run.id", run)].join(",");
+        format!(
+            r#"{{"resourceSpans":[{{"resource":{{"attributes":[{resource}]}},"scopeSpans":[{{"spans":[{{"traceId":"{span:032x}","spanId":"{span:016x}","name":"a","startTimeUnixNano":"1","endTimeUnixNano":"2"}}]}}]}}]}}"#
+        )
+    };
+    let lines = [line("front", "one", 1), line("back", "one", 2), line("back", "two", 3)];
+    let directory = tempfile::tempdir().expect("a directory is made");
+    let path = directory.path().join("a.jsonl");
+    fs::write(&path, lines.join("\n")).expect("it is written");
+    let path = path.to_str().expect("it is UTF-8");
+    let spans = |options: &[&str]| {
+        let viewer = Viewer::start(&[options, &[path]].concat());
+        viewer.ask("/api/state")["spans"].as_u64()
+    };
+    assert_eq!(spans(&[]), Some(3));
+    assert_eq!(spans(&["--service", "back"]), Some(2));
+    assert_eq!(spans(&["--service", "back", "--service", "front"]), Some(3));
+    assert_eq!(spans(&["--service", "back", "--run-id", "two"]), Some(1));
+    assert_eq!(spans(&["--run-id", "three"]), Some(0));
+}

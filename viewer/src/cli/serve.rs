@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Failure, Stuck, print};
 use crate::serve::{Access, Live, Options, Server, Token};
 use crate::source::Sources;
-use crate::store::Store;
+use crate::store::{Only, Store};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -20,6 +20,12 @@ pub(super) struct Arguments {
     /// A file of open spans, as XTuner's viewer takes it.
     #[arg(long, value_name = "FILE")]
     live_jsonl: Vec<PathBuf>,
+    /// Keeps the spans of this service only; may be given several times.
+    #[arg(long, visible_alias = "service-name", value_name = "NAME")]
+    service: Vec<String>,
+    /// Keeps the spans of this run only; may be given several times.
+    #[arg(long, value_name = "ID")]
+    run_id: Vec<String>,
     /// The address to listen on. Beyond this machine a token is needed, which the printed URL has.
     #[arg(long, value_name = "ADDRESS", default_value_t = IpAddr::V4(Ipv4Addr::LOCALHOST))]
     host: IpAddr,
@@ -58,7 +64,8 @@ pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
     let server = Server::bind(Options { address, access })?;
     let url = server.url();
     print(&format!("{url}\n"))?;
-    let store = Store::new(arguments.memory_limit.saturating_mul(1 << 20));
+    let only = Only { services: arguments.service, runs: arguments.run_id };
+    let store = Store::new(arguments.memory_limit.saturating_mul(1 << 20)).only(only);
     let live = Arc::new(Live::new(sources, store, arguments.now, arguments.stuck.rule()));
     live.follow().map_err(Failure::Thread)?;
     if arguments.open

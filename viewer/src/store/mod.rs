@@ -19,6 +19,7 @@ mod facts;
 mod insert;
 mod known;
 mod note;
+mod only;
 mod segments;
 mod tables;
 mod take;
@@ -31,6 +32,8 @@ use facts::NO_LABEL;
 pub(crate) use facts::{Facts, Label};
 pub use facts::{Failure, Ident};
 pub(crate) use insert::seen;
+pub use only::Only;
+use only::Wanted;
 pub(crate) use segments::Segments;
 pub(crate) use tables::Tables;
 pub use tables::{Name, Origin};
@@ -68,6 +71,7 @@ pub struct Store {
     stats: Stats,
     max_bytes: usize,
     is_full: bool,
+    wanted: Wanted,
     hasher: DefaultHashBuilder,
 }
 
@@ -166,6 +170,7 @@ impl Store {
             stats: Stats::default(),
             max_bytes,
             is_full: false,
+            wanted: Wanted::default(),
             hasher: DefaultHashBuilder::default(),
         }
     }

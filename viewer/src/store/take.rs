@@ -95,6 +95,9 @@ impl Store {
         {
             return self.improve(place, span, new, chunk, at);
         }
+        if !self.wants(span.origin) {
+            return false;
+        }
         if self.is_full || self.spans.len() >= NONE as usize - 1 {
             self.stats.refused += 1;
             return false;
