@@ -8,9 +8,11 @@ mod blocks;
 mod cursor;
 mod files;
 mod follow;
+mod input;
 mod jaeger;
 mod line;
 mod live;
+mod message;
 mod parse;
 mod recording;
 mod report;
@@ -45,7 +47,7 @@ pub struct Sources {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is nothing to be read.
-    #[error("cannot read {}: {error}; name a run's directory, a .jsonl, a .json or a .recording", path.display())]
+    #[error("cannot read {}: {error}; name a run's directory, a .jsonl, a .json, a .pb or a .recording", path.display())]
     Io {
         /// The path.
         path: PathBuf,
