@@ -20,6 +20,8 @@ pub(crate) struct Store {
     /// The same for who waits without blocking.
     version: watch::Sender<()>,
     max_bytes: usize,
+    /// Whether requests are remembered.
+    is_kept: bool,
 }
 
 /// What arrived.
@@ -45,15 +47,23 @@ pub(crate) struct Delivery {
     pub(crate) request: Request,
     /// Those to keep.
     pub(crate) spans: Vec<Span>,
+    /// Those, or as many that somebody else took.
+    pub(crate) accepted: u64,
     /// Spans that could not be read or were not to be kept.
     pub(crate) rejected: u64,
+}
+
+impl Delivery {
+    pub(crate) fn without_spans(request: Request) -> Self {
+        Self { request, spans: Vec::new(), accepted: 0, rejected: 0 }
+    }
 }
 
 /// Most requests that are remembered.
 pub(crate) const MAX_REQUESTS: usize = 4096;
 
 impl Store {
-    pub(crate) fn new(max_bytes: usize) -> Self {
+    pub(crate) fn new(max_bytes: usize, is_kept: bool) -> Self {
         Self {
             state: Mutex::new(State {
                 arrivals: Arrivals::default(),
@@ -66,6 +76,7 @@ impl Store {
             arrived: Condvar::new(),
             version: watch::Sender::new(()),
             max_bytes,
+            is_kept,
         }
     }
 
@@ -106,7 +117,7 @@ impl Store {
 
     pub(crate) fn add(&self, delivery: Delivery) {
         let mut state = self.lock();
-        state.add(delivery, self.max_bytes);
+        state.add(delivery, self.max_bytes, self.is_kept);
         drop(state);
         self.arrived.notify_all();
         self.version.send_replace(());
@@ -141,14 +152,16 @@ impl Store {
 }
 
 impl State {
-    fn add(&mut self, delivery: Delivery, max_bytes: usize) {
+    fn add(&mut self, delivery: Delivery, max_bytes: usize, is_kept: bool) {
         let stats = &mut self.arrivals.stats;
         stats.requests += 1;
         stats.failed_requests += u64::from(delivery.request.error.is_some());
-        stats.spans += delivery.spans.len() as u64;
+        stats.spans += delivery.accepted;
         stats.rejected_spans += delivery.rejected;
 
-        self.add_request(delivery.request, max_bytes / 4);
+        if is_kept {
+            self.add_request(delivery.request, max_bytes / 4);
+        }
         if !delivery.spans.is_empty() {
             self.add_spans(delivery.spans, max_bytes);
         }
