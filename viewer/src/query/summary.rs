@@ -277,6 +277,9 @@ impl Question<'_> {
             losses.refused_spans += file.refused_spans;
             losses.damaged_lines += file.damaged_lines + u64::from(file.torn_line.is_some());
         }
+        for inbox in &sources.inboxes {
+            losses.refused_spans += inbox.refused_spans;
+        }
         let spans = (0..stats.spans as u32).map(SpanNumber);
         let unassigned = spans.filter(|span| {
             self.store.record(*span).is_finished()
