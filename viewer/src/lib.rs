@@ -16,7 +16,7 @@ pub use query::{
 };
 pub use rules::{Current, Sample, Samples, Status, StuckRule};
 pub use source::{
-    FileReport, Inbox, InboxReport, OpenError, ReceiveError, RecordingReport, Refused,
-    SourceReport, Sources,
+    FileReport, Inbox, InboxReport, JaegerError, JaegerQuery, OpenError, ReceiveError,
+    RecordingReport, Refused, SourceReport, Sources,
 };
 pub use store::{Failure, Ident, Name, Origin, SpanNumber, Stats, Store, TraceNumber};

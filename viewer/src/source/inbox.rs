@@ -142,6 +142,13 @@ impl Inbox {
         self.0.changed.notify_all();
     }
 
+    /// Waits so long, or until it is closed; whether it is.
+    pub(super) fn pause(&self, wait: Duration) -> bool {
+        let is_open = |state: &mut State| !state.is_closed;
+        let waited = self.0.changed.wait_timeout_while(self.lock(), wait, is_open);
+        waited.unwrap_or_else(PoisonError::into_inner).0.is_closed
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use hashbrown::{HashMap, HashSet};
 
+mod ask;
 mod blocks;
 mod cursor;
 mod files;
@@ -22,6 +23,7 @@ mod recording;
 mod report;
 mod scan;
 
+pub use ask::{JaegerError, JaegerQuery};
 use follow::{FileId, Follower, file_id};
 pub use inbox::{Inbox, Refused};
 pub use otlp::ReceiveError;
@@ -172,6 +174,19 @@ impl Sources {
                 store.put_back(chunk, batch);
             }
         }
+    }
+
+    /// Asks a Jaeger for its traces, again and again on a thread of its own, until the sources are
+    /// dropped. That it does not answer is in the [report](Sources::report); it is asked again later.
+    ///
+    /// # Errors
+    /// If the URL cannot be one of a Jaeger, or the system refuses the thread.
+    pub fn jaeger(&mut self, query: JaegerQuery) -> Result<(), JaegerError> {
+        let inbox = Inbox::new();
+        let name = format!("Jaeger at {}", query.url);
+        let asked = ask::start(query, inbox.clone())?;
+        self.received.push(Received::new(name, inbox, Feeder::Jaeger(asked)));
+        Ok(())
     }
 
     /// What each source says of itself, as it was read last.

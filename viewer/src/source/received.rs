@@ -1,7 +1,10 @@
 //! Inboxes as sources: what fills them, what they hold, and what they say of themselves.
 
+use std::sync::{Arc, Mutex};
+
 use stagetrace_collector::Collector;
 
+use super::ask::{self, Asked};
 use super::inbox::Inbox;
 use super::parse::Reader;
 use super::report::InboxReport;
@@ -23,6 +26,7 @@ pub(super) enum Feeder {
     /// The program that the viewer is part of.
     Program,
     Otlp(Collector),
+    Jaeger(Arc<Mutex<Asked>>),
 }
 
 impl Received {
@@ -65,6 +69,14 @@ impl Received {
                 report.requests = stats.requests;
                 report.failed_requests = stats.failed_requests;
                 report.refused_spans = stats.rejected_spans.saturating_sub(report.deferred_spans);
+            }
+            Feeder::Jaeger(asked) => {
+                let asked = ask::lock(asked).clone();
+                report.requests = asked.requests;
+                report.failed_requests = asked.failed;
+                report.refused_spans = asked.refused_spans;
+                report.incomplete_windows = asked.incomplete_windows;
+                report.error = asked.error;
             }
         }
         report

@@ -47,6 +47,9 @@ pub struct InboxReport {
     pub requests: u64,
     /// Of these, those that failed or could be read in part only.
     pub failed_requests: u64,
+    /// How often a Jaeger had more than one answer may hold, of a trace or of a time that was not divided
+    /// any more.
+    pub incomplete_windows: u64,
     /// What the last attempt to read it said.
     pub error: Option<String>,
 }
