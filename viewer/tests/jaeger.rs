@@ -313,6 +313,33 @@ fn a_trace_without_its_root_is_asked_for_until_that_comes() {
 }
 
 #[test]
+fn a_span_that_took_longer_than_the_overlap_is_found() {
+    let long = Duration::from_secs(10);
+    let start = u64::try_from((now() - long).as_micros()).unwrap();
+    let span = json!({
+        "traceID": "1", "spanID": "1", "operationName": "x", "startTime": start,
+        "duration": 10_000_000, "processID": "p",
+    });
+    let trace =
+        json!({"traceID": "1", "spans": [span], "processes": {"p": {"serviceName": "rollout"}}});
+    let has_ended = Arc::new(AtomicUsize::new(0));
+    let ended = has_ended.clone();
+    let server = Server::start(move |path| {
+        let is_there = ended.load(Ordering::SeqCst) == 1;
+        jaeger_1(path, if is_there { std::slice::from_ref(&trace) } else { &[] })
+    });
+    let overlap = Duration::from_secs(1);
+    let mut view = view(JaegerQuery { overlap, ..query(server.address) });
+    let searches = |path: &&String| path.starts_with("/api/traces?");
+    wait_until(|| server.log().iter().filter(searches).count() >= 2);
+    has_ended.store(1, Ordering::SeqCst);
+    wait_until(|| {
+        view.poll();
+        view.store.stats().spans == 1
+    });
+}
+
+#[test]
 fn nobody_is_asked_any_more_when_the_sources_are_gone() {
     let traces = recorded();
     let server = Server::start(move |path| jaeger_1(path, &traces));

@@ -21,6 +21,8 @@ pub struct ReceiveError {
     pub error: io::Error,
 }
 
+/// Longest request. Who is refused a longer one throws its spans away.
+const MAX_REQUEST: usize = 20 << 20;
 /// When a sender may try again whose spans found no room.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
@@ -45,7 +47,12 @@ fn bind(address: &str, inbox: &Inbox) -> io::Result<Collector> {
                 .message(refused.to_string())
                 .retry_after(RETRY_AFTER),
         };
-        result = Collector::builder().address(address).on_export(handler).start_blocking();
+        result = Collector::builder()
+            .address(address)
+            .max_grpc_bytes(MAX_REQUEST)
+            .max_http_bytes(MAX_REQUEST)
+            .on_export(handler)
+            .start_blocking();
         if result.is_ok() {
             break;
         }

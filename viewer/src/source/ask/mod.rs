@@ -35,7 +35,8 @@ pub struct JaegerQuery {
     pub limit: u32,
     /// How long it is left alone after a round.
     pub interval: Duration,
-    /// How much of what was asked for is asked for again, to find spans that came late.
+    /// How much of what was asked for is asked for again, to find spans that came late: in every round
+    /// so much, in every second one twice, in every fourth one four times as much, and so on.
     pub overlap: Duration,
     /// How long an answer may take.
     pub timeout: Duration,
@@ -91,6 +92,8 @@ struct Asker {
     /// Up to where all was asked for, in microseconds since 1970.
     done: Option<u64>,
     round: Option<u64>,
+    /// Rounds that were begun.
+    rounds: u64,
     /// Traces that lack a root or a parent: since when, and when they were asked for last.
     unfinished: HashMap<TraceId, (u64, u64)>,
 }
@@ -102,6 +105,8 @@ const REFRESHED: usize = 20;
 /// Most windows that are halved in a round: where one trace is too long, each of its spans would cost as
 /// many requests as there are halves.
 const MAX_HALVED: u32 = 2000;
+/// How often the overlap is doubled at most.
+const MAX_DOUBLED: u32 = 20;
 /// The shortest pause between rounds.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
 /// The longest wait after failures.
@@ -157,6 +162,7 @@ pub(super) fn start(query: JaegerQuery, inbox: Inbox) -> Result<Arc<Mutex<Asked>
         refresh: Vec::new(),
         done: None,
         round: None,
+        rounds: 0,
         unfinished: HashMap::new(),
     };
     let thread = thread::Builder::new().name("jaeger-query".to_owned());
@@ -216,7 +222,12 @@ impl Asker {
         let microseconds = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let oldest = now.saturating_sub(microseconds(self.query.lookback));
         let from = match self.done {
-            Some(done) => done.saturating_sub(microseconds(self.query.overlap)).max(oldest),
+            // What took long came late, and there is less of it.
+            Some(done) => {
+                let times = 1 << self.rounds.trailing_zeros().min(MAX_DOUBLED);
+                let overlap = microseconds(self.query.overlap).saturating_mul(times);
+                done.saturating_sub(overlap).max(oldest)
+            }
             None => oldest,
         };
         let services = match &self.query.service {
@@ -232,6 +243,7 @@ impl Asker {
         self.refresh = waiting.into_iter().take(REFRESHED).map(|(_, trace)| trace).collect();
         self.halved = 0;
         self.round = Some(now);
+        self.rounds += 1;
         Ok(())
     }
 
