@@ -185,6 +185,9 @@ fn more_traces_at_one_time_than_are_given_are_counted() {
         report(&view).incomplete_windows > 0
     });
     assert!((4..9).contains(&view.store.stats().spans));
+    wait_until(|| report(&view).error.is_some());
+    let error = report(&view).error.unwrap();
+    assert!(error.ends_with("so traces are missing; ask for more at once"), "{error}");
 }
 
 #[test]
@@ -217,6 +220,30 @@ fn what_fails_is_said_and_asked_for_again() {
         wait_until(|| report(&view).error.is_none());
         assert_eq!(report(&view).failed_requests, 2);
     }
+}
+
+#[test]
+fn what_fails_again_and_again_is_asked_for_in_halves() {
+    let expected = View::of(&[cases("xtuner/jaeger/traces.json")]).store.stats().spans;
+    let traces = recorded();
+    let widest = u64::try_from(now().as_micros()).unwrap() / 3 * 2;
+    let server = Server::start(move |path| {
+        let number = |name: &str| {
+            path.split(name)
+                .nth(1)
+                .map(|rest| rest.split('&').next().unwrap().parse::<u64>().unwrap())
+        };
+        match (number("start="), number("end=")) {
+            (Some(start), Some(end)) if end - start > widest => (500, "", b"too much".to_vec()),
+            _ => jaeger_1(path, &traces),
+        }
+    });
+    let mut view = view(query(server.address));
+    wait_until(|| {
+        view.poll();
+        view.store.stats().spans == expected
+    });
+    assert_eq!(report(&view).failed_requests, 4);
 }
 
 #[test]

@@ -40,6 +40,8 @@ struct Raw {
 
 /// Most bytes that are unpacked of one file: a small one may stand for any number.
 const MAX_UNPACKED: u64 = 64 << 30;
+/// Most bytes of memory that are asked for before they are read.
+const MAX_RESERVED: usize = 1 << 20;
 /// Bytes that are passed over at a time.
 const SKIP: u64 = 1 << 20;
 
@@ -91,7 +93,7 @@ impl Input {
             }
             None => {
                 self.file.seek(SeekFrom::Start(from))?;
-                into.reserve(most);
+                into.reserve(most.min(MAX_RESERVED));
                 (&self.file).take(most as u64).read_to_end(into)
             }
         }

@@ -76,11 +76,20 @@ impl Received {
                 report.failed_requests = asked.failed;
                 report.refused_spans = asked.refused_spans;
                 report.incomplete_windows = asked.incomplete_windows;
-                report.error = asked.error;
+                report.error = asked.error.or_else(|| incomplete(asked.incomplete_windows));
             }
         }
         report
     }
+}
+
+fn incomplete(windows: u64) -> Option<String> {
+    let message = || {
+        format!(
+            "{windows} times it had more than it gives at once, so traces are missing; ask for more at once"
+        )
+    };
+    (windows > 0).then(message)
 }
 
 impl Drop for Received {

@@ -43,10 +43,20 @@ pub(super) enum Found {
 pub(super) struct Failed {
     pub(super) why: String,
     pub(super) retry_after: Option<Duration>,
+    pub(super) cause: Cause,
+}
+
+/// Whose fault it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// It is not there, or busy.
+    NoAnswer,
+    /// It takes too long.
+    Slow,
     /// It does not look for so many traces at once.
-    pub(super) is_limit: bool,
-    /// It took too long.
-    pub(super) is_slow: bool,
+    Limit,
+    /// What it answers is of no use.
+    Answer,
 }
 
 /// A stream of answers of version 3.
@@ -190,6 +200,7 @@ impl Client {
             let wait = header.and_then(|value| value.to_str().ok()?.trim().parse().ok());
             return Err(Failed {
                 retry_after: wait.map(Duration::from_secs),
+                cause: Cause::NoAnswer,
                 ..other(format!("it answered with status {status}"))
             });
         }
@@ -221,22 +232,22 @@ fn read_pieces(body: &[u8]) -> Result<(Vec<Span>, u64), String> {
 }
 
 fn no_answer(error: &ureq::Error) -> Failed {
-    let is_slow = match error {
-        ureq::Error::Timeout(_) => true,
-        ureq::Error::Io(error) => error.kind() == std::io::ErrorKind::TimedOut,
-        _ => false,
+    let cause = match error {
+        ureq::Error::Timeout(_) => Cause::Slow,
+        ureq::Error::Io(error) if error.kind() == std::io::ErrorKind::TimedOut => Cause::Slow,
+        _ => Cause::NoAnswer,
     };
-    Failed { is_slow, ..other(error.to_string()) }
+    Failed { cause, ..other(error.to_string()) }
 }
 
 fn other(why: impl Into<String>) -> Failed {
-    Failed { why: why.into(), retry_after: None, is_limit: false, is_slow: false }
+    Failed { why: why.into(), retry_after: None, cause: Cause::Answer }
 }
 
 /// What an answer says that is none.
 fn failed((status, body): &(u16, Option<Vec<u8>>)) -> Failed {
     let text = String::from_utf8_lossy(body.as_deref().unwrap_or_default());
     let shown: String = text.trim().chars().take(SHOWN).collect();
-    let is_limit = text.contains("search depth");
-    Failed { is_limit, ..other(format!("it answered with status {status}: {shown}")) }
+    let cause = if text.contains("search depth") { Cause::Limit } else { Cause::Answer };
+    Failed { cause, ..other(format!("it answered with status {status}: {shown}")) }
 }

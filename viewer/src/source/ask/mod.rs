@@ -16,7 +16,7 @@ mod client;
 mod tls;
 mod windows;
 
-use client::{Client, Failed, Found};
+use client::{Cause, Client, Failed, Found};
 use windows::Window;
 
 /// What to ask a Jaeger for, and how.
@@ -84,6 +84,8 @@ struct Asker {
     inbox: Inbox,
     asked: Arc<Mutex<Asked>>,
     limit: u32,
+    /// In a row.
+    failures: u32,
     /// What is still to be asked for in this round, the last first.
     open: Vec<(Arc<str>, Window)>,
     /// Windows that were halved in this round.
@@ -105,6 +107,8 @@ const REFRESHED: usize = 20;
 /// Most windows that are halved in a round: where one trace is too long, each of its spans would cost as
 /// many requests as there are halves.
 const MAX_HALVED: u32 = 2000;
+/// Failures after which a window is divided.
+const PATIENCE: u32 = 3;
 /// How often the overlap is doubled at most.
 const MAX_DOUBLED: u32 = 20;
 /// The shortest pause between rounds.
@@ -154,6 +158,7 @@ pub(super) fn start(query: JaegerQuery, inbox: Inbox) -> Result<Arc<Mutex<Asked>
     let asker = Asker {
         client: Client::new(&query),
         limit: query.limit.max(1),
+        failures: 0,
         query,
         inbox,
         asked: asked.clone(),
@@ -172,17 +177,16 @@ pub(super) fn start(query: JaegerQuery, inbox: Inbox) -> Result<Arc<Mutex<Asked>
 
 impl Asker {
     fn run(mut self) {
-        let mut failures = 0;
         loop {
             let result = self.step();
             let wait = match &result {
                 Ok(wait) => {
-                    failures = 0;
+                    self.failures = 0;
                     *wait
                 }
                 Err(failed) => {
-                    let wait = Duration::from_millis(500 << failures);
-                    failures = (failures + 1).min(7);
+                    let wait = Duration::from_millis(500 << self.failures);
+                    self.failures = (self.failures + 1).min(7);
                     failed.retry_after.map_or(wait, |asked| asked.max(wait)).min(MAX_WAIT)
                 }
             };
@@ -250,37 +254,43 @@ impl Asker {
     fn ask(&mut self, service: Arc<str>, window: Window) -> Result<(), Failed> {
         self.count();
         let found = match self.client.find(&service, window, self.limit) {
-            Err(failed) if failed.is_limit && self.limit > 1 => {
+            Err(failed) if failed.cause == Cause::Limit && self.limit > 1 => {
                 self.limit /= 2;
                 return Ok(());
             }
-            Err(failed) if failed.is_slow => {
-                // Half as much may take half as long.
-                if let Some(halves) = window.halves() {
-                    self.open.pop();
-                    self.open.extend(halves.map(|half| (service.clone(), half)));
+            Err(failed) => {
+                let is_hopeless = failed.cause == Cause::Answer && self.failures >= PATIENCE;
+                // Half as much may take half as long, or be what it can answer.
+                if is_hopeless || failed.cause == Cause::Slow {
+                    self.divide(&service, window);
                 }
                 return Err(failed);
             }
-            found => found?,
+            Ok(found) => found,
         };
-        self.open.pop();
         let is_whole = match found {
             Found::TooLarge => false,
             Found::Spans(spans, refused) => self.take(spans, refused) < self.limit as usize,
         };
         if is_whole {
-            return Ok(());
+            self.open.pop();
+        } else {
+            self.divide(&service, window);
         }
-        let is_patient = self.halved < MAX_HALVED;
-        match window.halves().filter(|_| is_patient) {
+        Ok(())
+    }
+
+    /// Asks for the halves of a window instead, if that is worth it.
+    fn divide(&mut self, service: &Arc<str>, window: Window) {
+        self.open.pop();
+        let is_worth = self.halved < MAX_HALVED;
+        match window.halves().filter(|_| is_worth) {
             Some(halves) => {
                 self.halved += 1;
                 self.open.extend(halves.map(|half| (service.clone(), half)));
             }
             None => lock(&self.asked).incomplete_windows += 1,
         }
-        Ok(())
     }
 
     /// Hands over what was found, whole traces; returns how many.
