@@ -185,6 +185,19 @@ fn a_packed_file_is_followed_in_whole_members_and_torn_ones() {
 }
 
 #[test]
+fn a_small_file_that_unpacks_to_a_huge_line_costs_that_line_and_no_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("traces.jsonl.gz");
+    // A member may stand there many times.
+    let (some, sound) = (packed(vec![b' '; 8 << 20]), packed(line(1, 1, 0, "x", [5, 9])));
+    fs::write(&path, [some.repeat(9), packed("\n"), sound].concat()).unwrap();
+    assert!(fs::metadata(&path).unwrap().len() < 1 << 20);
+    let view = View::of(&[&path]);
+    assert_eq!(ids(&view), [1]);
+    assert_eq!(view.report().files[0].damaged, [(1, "longer than 64 MiB".to_owned())]);
+}
+
+#[test]
 fn a_corrupt_packed_file_says_so_once_and_keeps_what_came_before() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("traces.jsonl.gz");

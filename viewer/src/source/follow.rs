@@ -184,7 +184,7 @@ impl Follower {
         }
         let text = peeked.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&peeked);
         let Some(start) = text.iter().position(|byte| !byte.is_ascii_whitespace()) else {
-            return Ok(Form::Unknown);
+            return Ok(if peeked.len() < PEEK { Form::Unknown } else { Form::Lines });
         };
         let text = &text[start..];
         let Some(end) = memchr(b'\n', text) else {

@@ -208,7 +208,11 @@ impl Asker {
             self.ask(service, window)?;
         } else if let Some(trace) = self.refresh.pop() {
             self.count();
+            if let Some((_, asked)) = self.unfinished.get_mut(&trace) {
+                *asked = now();
+            }
             match self.client.trace(trace)? {
+                Found::Spans(spans, _) if spans.is_empty() => _ = self.unfinished.remove(&trace),
                 Found::Spans(spans, refused) => _ = self.take(spans, refused),
                 Found::TooLarge => lock(&self.asked).incomplete_windows += 1,
             }
