@@ -116,6 +116,18 @@ fn spans_of_many_threads_arrive_whole_and_once() {
 }
 
 #[test]
+fn sources_are_read_on_any_thread() {
+    let mut view = empty();
+    view.sources.receive_otlp(["127.0.0.1:0"]).unwrap();
+    view.sources.inbox("test").offer(vec![span(1, 1)]).unwrap();
+    let read = thread::spawn(move || {
+        view.poll();
+        view.store.stats().spans
+    });
+    assert_eq!(read.join().unwrap(), 1);
+}
+
+#[test]
 fn a_full_inbox_gives_spans_back_and_takes_them_after_a_look() {
     let mut view = empty();
     let inbox = view.sources.inbox("test");
