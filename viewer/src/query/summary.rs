@@ -277,6 +277,9 @@ impl Question<'_> {
             losses.refused_spans += file.refused_spans;
             losses.damaged_lines += file.damaged_lines + u64::from(file.torn_line.is_some());
         }
+        for inbox in &sources.inboxes {
+            losses.refused_spans += inbox.refused_spans;
+        }
         losses.unassigned_spans = (stats.finished - self.samples.counted_spans()) as u64;
         losses
     }
