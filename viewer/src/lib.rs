@@ -11,8 +11,9 @@ mod source;
 mod store;
 
 pub use query::{
-    CurrentSpan, ErrorGroup, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward,
-    SelfTime, StageRow, StepChoice, StuckSpan, Summary, SummaryOptions, UnknownStep, tree,
+    CurrentSpan, ErrorGroup, ExportError, ExportFormat, ExportOptions, Exported, LastFinished,
+    Losses, LostSample, OccupancyRow, OpenSample, Reward, SelfTime, StageRow, StepChoice,
+    StuckSpan, Summary, SummaryOptions, UnknownStep, export, tree,
 };
 pub use rules::{Current, Sample, Samples, Status, StuckRule};
 pub use source::{FileReport, OpenError, RecordingReport, SourceReport, Sources};

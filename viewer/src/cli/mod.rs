@@ -7,10 +7,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Parser, Subcommand};
 
+use stagetrace_wire::id::TraceId;
+
+use crate::query::ExportError;
 use crate::rules::{Samples, StuckRule};
 use crate::source::{OpenError, SourceReport, Sources};
 use crate::store::Store;
 
+mod export;
 mod summary;
 mod table;
 mod tree;
@@ -29,6 +33,8 @@ enum Command {
     Summary(summary::Arguments),
     /// Prints one trace as an indented tree.
     Tree(tree::Arguments),
+    /// Writes spans in the form of another tool.
+    Export(export::Arguments),
 }
 
 /// What is read, and when it is asked.
@@ -85,8 +91,23 @@ enum Failure {
         "{0} is no trace file: it holds neither OTLP/JSON, nor lines of XTuner, nor an answer of Jaeger"
     )]
     Foreign(String),
+    #[error(
+        "Perfetto's form is binary and would upset the terminal; name a file with `-o`, or pipe the output"
+    )]
+    Terminal,
+    #[error("cannot write {}: {error}", path.display())]
+    Output { path: PathBuf, error: io::Error },
     #[error("cannot write the output: {0}")]
     Write(#[from] io::Error),
+}
+
+impl From<ExportError> for Failure {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::Step(error) => Self::Step(error),
+            ExportError::Write(error) => Self::Write(error),
+        }
+    }
 }
 
 /// Runs the command that the program's arguments name.
@@ -94,6 +115,7 @@ pub fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Summary(arguments) => summary::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -149,6 +171,13 @@ fn check(report: &SourceReport) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// The id of a trace: 32 hex digits, or 16 as Jaeger prints short ones.
+fn trace_id(text: &str) -> Result<TraceId, Failure> {
+    let is_id = matches!(text.len(), 16 | 32);
+    let id = TraceId::from_hex(format!("{text:0>32}")).ok().filter(|_| is_id);
+    id.ok_or_else(|| Failure::TraceId(text.to_owned()))
 }
 
 fn now() -> u64 {

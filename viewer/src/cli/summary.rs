@@ -24,11 +24,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let loaded = arguments.input.load()?;
-    let step = match &*arguments.step {
-        "all" => StepChoice::All,
-        "latest" => StepChoice::Latest,
-        step => StepChoice::One(step.to_owned()),
-    };
+    let step = StepChoice::parse(&arguments.step);
     let options = SummaryOptions { step, now: loaded.now, stuck: arguments.stuck.rule() };
     let summary = Summary::new(&loaded.store, &loaded.samples, &loaded.report, &options)?;
     if arguments.json {

@@ -1,11 +1,13 @@
 //! Questions and their answers: pure functions of a store and its samples.
 
+mod export;
 mod json;
 mod rows;
 mod stages;
 mod summary;
 mod tree;
 
+pub use export::{ExportError, ExportFormat, ExportOptions, Exported, export};
 pub use rows::{
     CurrentSpan, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward, SelfTime,
     StuckSpan, Summary,

@@ -291,6 +291,26 @@ impl Question<'_> {
     }
 }
 
+impl StepChoice {
+    /// As people write it: `all`, `latest`, or the id of a step.
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "all" => Self::All,
+            "latest" => Self::Latest,
+            step => Self::One(step.to_owned()),
+        }
+    }
+
+    /// The step that is meant; `None` for all of them.
+    pub(super) fn find(
+        &self,
+        store: &Store,
+        samples: &Samples,
+    ) -> Result<Option<Ident>, UnknownStep> {
+        choose(store, &steps(store, samples), self)
+    }
+}
+
 /// Every step, in order.
 fn steps(store: &Store, samples: &Samples) -> Vec<Ident> {
     let steps: HashSet<_> = samples.iter().filter_map(|sample| sample.step).collect();

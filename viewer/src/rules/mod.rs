@@ -2,6 +2,7 @@
 //!
 //! Pure functions of a store. The rules are those of `docs/viewer.md`, and hold for all sources.
 
+mod lanes;
 mod sample;
 mod samples;
 mod status;
@@ -9,6 +10,7 @@ mod steps;
 mod stuck;
 mod tree;
 
+pub(crate) use lanes::{LaneBuilder, Lanes, Slice};
 pub use sample::{Current, Sample};
 pub use samples::Samples;
 pub use status::Status;

@@ -111,8 +111,13 @@ impl Sources {
     }
 
     /// Reads the details of a trace again that made room for others. What a store gives of a span whose
-    /// details are not there has no attributes, events and links.
+    /// details are not there has no attributes, events and links. Those of other traces make room, so that
+    /// the store exceeds its limit by no more than this trace.
     pub fn restore(&mut self, store: &mut Store, trace: TraceNumber) {
+        if store.missing(trace).is_empty() {
+            return;
+        }
+        store.make_room();
         for (chunk, place) in store.missing(trace) {
             let Some(follower) = self.followers.get_mut(place.file as usize) else { continue };
             // What cannot be read now may be read the next time.

@@ -78,7 +78,7 @@ impl Store {
     }
 
     /// Lets the oldest details go that can be read again, while there is too little room.
-    fn make_room(&mut self) {
+    pub(crate) fn make_room(&mut self) {
         while self.bytes() > self.max_bytes {
             if !self.chunks.evict() {
                 self.is_full = true;
