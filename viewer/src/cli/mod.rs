@@ -15,6 +15,7 @@ use crate::source::{OpenError, SourceReport, Sources};
 use crate::store::Store;
 
 mod export;
+mod recover;
 mod summary;
 mod table;
 mod tree;
@@ -35,6 +36,8 @@ enum Command {
     Tree(tree::Arguments),
     /// Writes spans in the form of another tool.
     Export(export::Arguments),
+    /// Writes what dead processes left in their recordings to `<name>.recovered.jsonl`.
+    Recover(recover::Arguments),
 }
 
 /// What is read, and when it is asked.
@@ -97,6 +100,8 @@ enum Failure {
     Terminal,
     #[error("cannot write {}: {error}", path.display())]
     Output { path: PathBuf, error: io::Error },
+    #[error("{0} recordings were not recovered; all that they held is still there")]
+    NotRecovered(usize),
     #[error("cannot write the output: {0}")]
     Write(#[from] io::Error),
 }
@@ -116,6 +121,7 @@ pub fn main() -> ExitCode {
         Command::Summary(arguments) => summary::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Recover(arguments) => recover::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
