@@ -18,6 +18,7 @@ mod export;
 mod recover;
 mod summary;
 mod table;
+mod tail;
 mod tree;
 
 /// Says which sample is stuck in which stage.
@@ -36,6 +37,8 @@ enum Command {
     Tree(tree::Arguments),
     /// Writes spans in the form of another tool.
     Export(export::Arguments),
+    /// Tells what happens to samples, while it happens.
+    Tail(tail::Arguments),
     /// Writes what dead processes left in their recordings to `<name>.recovered.jsonl`.
     Recover(recover::Arguments),
 }
@@ -121,6 +124,7 @@ pub fn main() -> ExitCode {
         Command::Summary(arguments) => summary::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Tail(arguments) => tail::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),
     };
     match result {
@@ -146,8 +150,11 @@ impl Input {
         check(&report)?;
         let mut samples = Samples::default();
         samples.refresh(&mut store);
-        let now = self.now.unwrap_or_else(now);
-        Ok(Loaded { sources, store, samples, report, now })
+        Ok(Loaded { sources, store, samples, report, now: self.now() })
+    }
+
+    fn now(&self) -> u64 {
+        self.now.unwrap_or_else(now)
     }
 }
 

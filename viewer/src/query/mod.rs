@@ -6,6 +6,7 @@ mod rows;
 mod stages;
 mod summary;
 mod tree;
+mod watch;
 
 pub use export::{ExportError, ExportFormat, ExportOptions, Exported, export};
 pub use rows::{
@@ -16,3 +17,4 @@ pub use stages::{ErrorGroup, StageRow};
 pub use summary::{StepChoice, SummaryOptions, UnknownStep};
 pub use tree::tree;
 pub(crate) use tree::{duration, printable};
+pub(crate) use watch::{Happening, News, Watch};

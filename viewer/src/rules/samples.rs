@@ -26,14 +26,15 @@ const NOWHERE: Place = Place { sample: u32::MAX, self_ns: 0 };
 
 impl Samples {
     /// Looks at the traces that have changed since this was last called. Who else asks the store for
-    /// them takes them from here.
-    pub fn refresh(&mut self, store: &mut Store) {
+    /// them takes them from here. Returns how many there were.
+    pub fn refresh(&mut self, store: &mut Store) -> usize {
         let changed = store.take_changed();
         self.samples.resize_with(store.traces().len(), Vec::new);
         self.spans.resize(store.stats().spans, NOWHERE);
-        for trace in changed {
-            self.look_at(store, trace);
+        for trace in &changed {
+            self.look_at(store, *trace);
         }
+        changed.len()
     }
 
     /// Every sample.
