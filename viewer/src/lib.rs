@@ -11,9 +11,10 @@ mod source;
 mod store;
 
 pub use query::{
-    CurrentSpan, ErrorGroup, ExportError, ExportFormat, ExportOptions, Exported, LastFinished,
-    Losses, LostSample, OccupancyRow, OpenSample, Reward, SelfTime, StageRow, StepChoice,
-    StuckSpan, Summary, SummaryOptions, UnknownStep, export, tree,
+    ComparedErrors, ComparedRun, ComparedStage, Comparison, CurrentSpan, ErrorGroup, ExportError,
+    ExportFormat, ExportOptions, Exported, LastFinished, Losses, LostSample, OccupancyRow,
+    OpenSample, Reward, RunMeasures, SelfTime, StageMeasures, StageRow, StepChoice, StuckSpan,
+    Summary, SummaryOptions, UnknownStep, Verdict, export, tree,
 };
 pub use rules::{Current, Sample, Samples, Status, StuckRule};
 pub use source::{FileReport, OpenError, RecordingReport, SourceReport, Sources};

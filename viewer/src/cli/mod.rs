@@ -14,6 +14,7 @@ use crate::rules::{Samples, StuckRule};
 use crate::source::{OpenError, SourceReport, Sources};
 use crate::store::Store;
 
+mod diff;
 mod export;
 mod recover;
 mod summary;
@@ -37,6 +38,8 @@ enum Command {
     Tree(tree::Arguments),
     /// Writes spans in the form of another tool.
     Export(export::Arguments),
+    /// Compares two runs, stage by stage.
+    Diff(diff::Arguments),
     /// Tells what happens to samples, while it happens.
     Tail(tail::Arguments),
     /// Writes what dead processes left in their recordings to `<name>.recovered.jsonl`.
@@ -124,6 +127,7 @@ pub fn main() -> ExitCode {
         Command::Summary(arguments) => summary::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
         Command::Tail(arguments) => tail::run(&arguments),
         Command::Recover(arguments) => recover::run(&arguments),
     };

@@ -1,13 +1,18 @@
 //! Questions and their answers: pure functions of a store and its samples.
 
+mod compare;
 mod export;
 mod json;
 mod rows;
 mod stages;
+mod statistics;
 mod summary;
 mod tree;
 mod watch;
 
+pub use compare::{
+    ComparedErrors, ComparedRun, ComparedStage, Comparison, RunMeasures, StageMeasures, Verdict,
+};
 pub use export::{ExportError, ExportFormat, ExportOptions, Exported, export};
 pub use rows::{
     CurrentSpan, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward, SelfTime,

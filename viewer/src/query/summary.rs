@@ -347,7 +347,7 @@ fn there_are(available: &[String]) -> String {
 }
 
 /// The different texts that resources have under these keys.
-fn resource_texts(store: &Store, keys: &[&str]) -> Vec<String> {
+pub(super) fn resource_texts(store: &Store, keys: &[&str]) -> Vec<String> {
     let origins = store.origins();
     let texts = origins.iter().filter_map(|origin| {
         let find = |key: &&str| origin.resource.attribute(key)?.as_str();
