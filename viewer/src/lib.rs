@@ -17,5 +17,5 @@ pub use query::{
     Summary, SummaryOptions, UnknownStep, Verdict, export, tree,
 };
 pub use rules::{Current, Sample, Samples, Status, StuckRule};
-pub use source::{FileReport, OpenError, RecordingReport, SourceReport, Sources};
+pub use source::{FileReport, OpenError, Progress, RecordingReport, SourceReport, Sources};
 pub use store::{Failure, Ident, Name, Origin, SpanNumber, Stats, Store, TraceNumber};

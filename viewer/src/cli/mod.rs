@@ -16,6 +16,7 @@ use crate::store::Store;
 
 mod diff;
 mod export;
+mod progress;
 mod recover;
 mod summary;
 mod table;
@@ -149,7 +150,7 @@ impl Input {
     fn load(&self) -> Result<Loaded, Failure> {
         let mut sources = Sources::open(&self.paths)?;
         let mut store = Store::new(self.memory_limit.saturating_mul(1 << 20));
-        sources.poll(&mut store);
+        progress::shown(&sources.progress(), || sources.poll(&mut store));
         let report = sources.report();
         check(&report)?;
         let mut samples = Samples::default();

@@ -79,6 +79,11 @@ impl Follower {
         &self.report
     }
 
+    /// Bytes that are there and were not read.
+    pub(super) fn left(&self) -> u64 {
+        self.file.metadata().map_or(0, |file| file.len().saturating_sub(self.report.bytes))
+    }
+
     /// Reads a piece again.
     pub(super) fn again(
         &mut self,

@@ -1,6 +1,7 @@
 //! Where spans come from: files and recordings, as they grow.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
@@ -12,12 +13,14 @@ mod jaeger;
 mod line;
 mod live;
 mod parse;
+mod progress;
 mod recording;
 mod report;
 mod scan;
 
 use follow::{FileId, Follower, file_id};
 use parse::Reader;
+pub use progress::Progress;
 use recording::Recorded;
 pub use recording::RecordingReport;
 pub use report::{FileReport, SourceReport};
@@ -100,6 +103,7 @@ impl Sources {
     /// Reads what is new into the store.
     pub fn poll(&mut self, store: &mut Store) {
         self.look_for_files();
+        self.reader.progress.expect(self.followers.iter().map(Follower::left).sum());
         // A span that has ended since is in a file that is read afterwards.
         for recording in &mut self.recordings {
             recording.poll(&mut self.reader, store);
@@ -125,6 +129,11 @@ impl Sources {
                 store.put_back(chunk, batch);
             }
         }
+    }
+
+    /// How far a poll is, for another thread.
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.reader.progress)
     }
 
     /// What each source says of itself, as it was read last.

@@ -5,13 +5,14 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::num::NonZero;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use memchr::memchr;
 
 use super::blocks::{Block, Blocks};
 use super::line::{self, Held};
+use super::progress::Progress;
 use super::report::FileReport;
 use super::scan::Buffers;
 use crate::store::{Batch, Caches, Encoder, Place, Store, Tables};
@@ -28,12 +29,15 @@ pub(super) struct Reader {
     buffers: Buffers,
     /// The number of the file that is read.
     pub(super) file: u32,
+    pub(super) progress: Arc<Progress>,
 }
 
 /// The spans of a block, and what it says of its lines.
 #[derive(Default)]
 struct Parsed {
     batch: Batch,
+    /// Bytes of the block.
+    bytes: u64,
     /// Of this block alone: its first line is line 1.
     report: FileReport,
 }
@@ -53,6 +57,7 @@ pub(super) fn read_on(
         while let Some(block) = blocks.next(file, len)? {
             let parsed = reader.parse(&block, is_first, store.shared_tables());
             is_first = false;
+            reader.progress.add(parsed.bytes, parsed.batch.spans.len());
             take(parsed, store, report);
         }
         return Ok(());
@@ -61,6 +66,7 @@ pub(super) fn read_on(
     let tables = store.lend_tables();
     let number = reader.file;
     let result = read_on_many(blocks, file, len, &tables, (number, is_first), |parsed| {
+        reader.progress.add(parsed.bytes, parsed.batch.spans.len());
         take(parsed, store, report);
     });
     store.return_tables(tables);
@@ -95,6 +101,7 @@ pub(super) fn read_pending(
     }
     let block = Block { start, bytes: pending.to_vec(), ..Block::default() };
     let parsed = reader.parse(&block, is_first, store.shared_tables());
+    reader.progress.add(parsed.bytes, parsed.batch.spans.len());
     take(parsed, store, report);
     true
 }
@@ -183,7 +190,7 @@ impl Reader {
             let len = block.bytes.len() as u64;
             batch.place = Some(Place { file: self.file, start: block.start, len });
         }
-        Parsed { batch, report }
+        Parsed { batch, bytes: block.bytes.len() as u64, report }
     }
 
     /// Reads a document: one JSON value over many lines.
@@ -191,6 +198,7 @@ impl Reader {
         let mut encoder = Encoder::new(store.shared_tables(), &mut self.caches);
         let held = line::read(without_bom(text, true), &mut encoder, &mut self.buffers)?;
         let batch = encoder.take();
+        self.progress.add(text.len() as u64, batch.spans.len());
         store.take(batch);
         Ok(held)
     }
