@@ -7,6 +7,7 @@ use std::process::{Command, Output};
 
 use prost::Message as _;
 use serde_json::Value as Json;
+use stagetrace_viewer::{ExportFormat, ExportOptions, Samples, Sources, Status, StepChoice, Store};
 use tempfile::TempDir;
 
 mod support;
@@ -202,6 +203,48 @@ fn spans_that_are_open_have_no_end_in_otlp_and_stay_open() {
 }
 
 #[test]
+fn what_was_open_when_its_process_died_stays_lost() {
+    let lost = r#","attributes":[{"key":"stagetrace.open","value":{"boolValue":true}}]"#;
+    let directory = file(&process("", &[&span(1, 0, "one", [5, 9], lost)]));
+    let written = export(&["--otlp"], directory.path());
+    let again = file(str::from_utf8(&written).unwrap());
+    let view = View::of(&[again.path()]);
+    assert_eq!(view.one().status, Status::Lost);
+    assert!(String::from_utf8(written).unwrap().contains(r#""endTimeUnixNano":"9""#));
+    let chrome = String::from_utf8(export(&["--chrome"], directory.path())).unwrap();
+    assert!(chrome.contains(r#""dur":0.004,"args":{"stagetrace.open":true,"#), "{chrome}");
+}
+
+#[test]
+fn details_that_cannot_be_read_again_are_missed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("traces.jsonl");
+    let filler = |id: u64| with(&[text("filler", &format!("{id} {}", "x".repeat(2000)))]);
+    let lines: String = (1..=3000)
+        .map(|id| process("", &[&span(id, 0, "one", [id, id + 1], &filler(id))]))
+        .collect();
+    fs::write(&path, lines).unwrap();
+    let mut sources = Sources::open([&path]).unwrap();
+    let (mut store, mut samples) = (Store::new(2 << 20), Samples::default());
+    sources.poll(&mut store);
+    samples.refresh(&mut store);
+    fs::write(&path, "").unwrap();
+    let options = ExportOptions {
+        format: ExportFormat::Otlp,
+        traces: Vec::new(),
+        step: StepChoice::All,
+        now: 1,
+    };
+    let mut out = Vec::new();
+    let exported =
+        stagetrace_viewer::export(&mut sources, &mut store, &samples, &options, &mut out).unwrap();
+    assert_eq!(exported.spans, 3000);
+    let there = str::from_utf8(&out).unwrap().matches(r#""key":"filler""#).count() as u64;
+    assert!((1..3000).contains(&there), "{there}");
+    assert_eq!(exported.without_details, 3000 - there);
+}
+
+#[test]
 fn only_the_traces_and_steps_that_are_asked_for_are_written() {
     let lines: String = (1..=3).map(|trace| line(trace, 1, 0, "one", [1, 2])).collect();
     let directory = file(&lines);
@@ -260,6 +303,9 @@ fn a_file_takes_its_name_when_it_is_whole_and_no_input_is_overwritten() {
     let refused = viewer(&["export", "--otlp", "-o", input, input]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("it is what is read"));
     assert!(!refused.status.success() && fs::read(input).unwrap() == before);
+    support::append(directory.path().join("traces.jsonl").as_path(), "torn");
+    let noted = viewer(&["export", "--otlp", input]);
+    assert!(String::from_utf8_lossy(&noted.stderr).contains("note: 1 lines could not be read"));
     let unknown = viewer(&["export", "--otlp", "--trace", &"ab".repeat(16), input]);
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("there is no trace abab"));
     let both = viewer(&["export", "--otlp", "--chrome", input]);

@@ -30,11 +30,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let measures = |path: &Path| {
         let (paths, memory_limit) = (vec![path.to_owned()], arguments.memory_limit);
         let loaded = Input { paths, now: None, memory_limit }.load()?;
-        let refused = loaded.store.stats().refused;
-        if refused > 0 {
-            let name = printable(&path.display().to_string());
-            eprintln!("note: {refused} spans of {name} did not fit into the memory limit");
-        }
+        loaded.tell_losses();
         Ok::<_, Failure>(RunMeasures::new(&loaded.store, &loaded.samples))
     };
     let (a, b) = (measures(&arguments.run_a)?, measures(&arguments.run_b)?);

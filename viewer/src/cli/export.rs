@@ -58,6 +58,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let ids = arguments.traces.iter().map(|text| trace_id(text));
     let ids = ids.collect::<Result<Vec<_>, _>>()?;
     let mut loaded = arguments.input.load()?;
+    loaded.tell_losses();
     let find =
         |id| loaded.store.find_trace(id).ok_or_else(|| Failure::UnknownTrace(format!("{id}")));
     let options = ExportOptions {

@@ -9,9 +9,9 @@ use clap::{Args, Parser, Subcommand};
 
 use stagetrace_wire::id::TraceId;
 
-use crate::query::ExportError;
+use crate::query::{ExportError, printable};
 use crate::rules::{Samples, StuckRule};
-use crate::source::{OpenError, SourceReport, Sources};
+use crate::source::{FileReport, OpenError, SourceReport, Sources};
 use crate::store::Store;
 
 mod diff;
@@ -139,7 +139,7 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(failure) => {
-            eprintln!("stagetrace-viewer: {}", crate::query::printable(&failure.to_string()));
+            eprintln!("stagetrace-viewer: {}", printable(&failure.to_string()));
             ExitCode::FAILURE
         }
     }
@@ -163,6 +163,25 @@ impl Input {
     }
 }
 
+impl Loaded {
+    /// Says on the standard error what could not be read or kept.
+    fn tell_losses(&self) {
+        let files = &self.report.files;
+        let torn = |file: &FileReport| file.damaged_lines + u64::from(file.torn_line.is_some());
+        let counts = [
+            (files.iter().map(torn).sum(), "lines could not be read"),
+            (files.iter().map(|file| file.refused_spans).sum(), "spans have no valid ids"),
+            (self.store.stats().refused, "spans did not fit into the memory limit"),
+        ];
+        for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
+            eprintln!("note: {count} {what}");
+        }
+        for (name, error) in self.report.unread() {
+            eprintln!("note: cannot read {}", printable(&format!("{name}: {error}")));
+        }
+    }
+}
+
 impl Stuck {
     fn rule(&self) -> StuckRule {
         StuckRule {
@@ -182,7 +201,7 @@ fn check(report: &SourceReport) -> Result<(), Failure> {
     if let (0, Some((name, error))) = (readable, report.unread().next()) {
         return Err(Failure::Read { name: name.to_owned(), error: error.to_owned() });
     }
-    let is_foreign = |file: &crate::FileReport| file.bytes > 0 && file.known_lines == 0;
+    let is_foreign = |file: &FileReport| file.bytes > 0 && file.known_lines == 0;
     match &report.files[..] {
         [only] if is_foreign(only) && report.recordings.is_empty() => {
             Err(Failure::Foreign(only.name.clone()))

@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use stagetrace_wire::span::{Resource, Value};
 
 use super::tree::Tree;
@@ -57,6 +57,7 @@ pub(crate) struct Slice {
 pub(crate) struct LaneBuilder {
     processes: Vec<Process>,
     process_places: HashMap<Vec<String>, usize>,
+    pids: HashSet<u32>,
     /// The process of each origin that was met.
     of_origin: HashMap<u32, usize>,
     groups: Vec<Group>,
@@ -214,8 +215,8 @@ impl LaneBuilder {
         if let Some(place) = self.process_places.get(&key) {
             return *place;
         }
-        let is_taken = |pid: &u32| self.processes.iter().any(|other| other.pid == *pid);
-        let own = key[3].parse().ok().filter(|pid| *pid > 0 && !is_taken(pid));
+        let own = key[3].parse().ok().filter(|pid| (1..MADE_UP).contains(pid));
+        let own = own.filter(|pid| self.pids.insert(*pid));
         let pid = own.unwrap_or(MADE_UP + self.processes.len() as u32);
         let label = match text("stagetrace.process.label") {
             label if label.is_empty() => key[1].clone(),

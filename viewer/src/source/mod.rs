@@ -25,7 +25,7 @@ use recording::Recorded;
 pub use recording::RecordingReport;
 pub use report::{FileReport, SourceReport};
 
-use crate::store::{Store, TraceNumber};
+use crate::store::{Place, SpanNumber, Store, TraceNumber};
 
 /// Files and recordings that are read into a store, again and again.
 ///
@@ -123,11 +123,15 @@ impl Sources {
         }
         store.make_room();
         for (chunk, place) in store.missing(trace) {
-            let Some(follower) = self.followers.get_mut(place.file as usize) else { continue };
-            // What cannot be read now may be read the next time.
-            if let Ok(batch) = follower.again(place, &mut self.reader, store) {
-                store.put_back(chunk, batch);
-            }
+            self.read_again(store, chunk, place);
+        }
+    }
+
+    /// The same for one span, by which the store exceeds its limit by no more than a mebibyte or a line.
+    pub(crate) fn restore_span(&mut self, store: &mut Store, span: SpanNumber) {
+        if let Some((chunk, place)) = store.missing_of(span) {
+            store.make_room();
+            self.read_again(store, chunk, place);
         }
     }
 
@@ -141,6 +145,14 @@ impl Sources {
         SourceReport {
             files: self.followers.iter().map(|file| file.report().clone()).collect(),
             recordings: self.recordings.iter().map(|one| one.report().clone()).collect(),
+        }
+    }
+
+    fn read_again(&mut self, store: &mut Store, chunk: u32, place: Place) {
+        let Some(follower) = self.followers.get_mut(place.file as usize) else { return };
+        // What cannot be read now may be read the next time.
+        if let Ok(batch) = follower.again(place, &mut self.reader, store) {
+            store.put_back(chunk, batch);
         }
     }
 

@@ -72,9 +72,9 @@ impl Store {
         }
     }
 
-    /// Whether the details of a span made room for others, and can be read again.
-    pub(crate) fn is_missing(&self, number: SpanNumber) -> bool {
-        self.chunks.missing(self.record(number).chunk).is_some()
+    /// Whether the details of a span are there; if not, they made room for others.
+    pub(crate) fn has_details(&self, number: SpanNumber) -> bool {
+        !self.details(self.record(number)).is_empty()
     }
 }
 

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use stagetrace_wire::id::TraceId;
 
 use super::batch::{Batch, Parsed, Place, Standing};
-use super::{Failure, NONE, Record, Store, Trace, TraceNumber, details};
+use super::{Failure, NONE, Record, SpanNumber, Store, Trace, TraceNumber, details};
 
 impl Store {
     /// Takes spans in, and their details as they stand.
@@ -51,6 +51,12 @@ impl Store {
         missing.sort_by_key(|(chunk, _)| *chunk);
         missing.dedup();
         missing
+    }
+
+    /// Where the details of a span are to be read again, if they made room and can be.
+    pub(crate) fn missing_of(&self, span: SpanNumber) -> Option<(u32, Place)> {
+        let chunk = self.record(span).chunk;
+        Some((chunk, self.chunks.missing(chunk)?))
     }
 
     /// Puts details back that were read again. If they are not those that they were, since the file was

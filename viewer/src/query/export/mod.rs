@@ -60,8 +60,8 @@ pub enum ExportError {
     Write(#[from] io::Error),
 }
 
-/// Writes spans. Beside the store it takes memory for the details of a trace, and for a drawing 100
-/// bytes a span.
+/// Writes spans. Details that made room are read again, those of one trace or mebibyte at a time. A
+/// drawing takes 100 bytes a span beside the store.
 ///
 /// # Errors
 /// If no sample is of the step, or the output does not take it.
@@ -110,10 +110,9 @@ struct Chosen<'a> {
 impl Chosen<'_> {
     /// A span with all it owns, which counts as written.
     fn span(&mut self, number: SpanNumber) -> stagetrace_wire::span::Span {
-        if self.store.is_missing(number) {
-            let trace = TraceNumber(self.store.record(number).trace);
-            self.sources.restore(self.store, trace);
-            self.exported.without_details += u64::from(self.store.is_missing(number));
+        if !self.store.has_details(number) {
+            self.sources.restore_span(self.store, number);
+            self.exported.without_details += u64::from(!self.store.has_details(number));
         }
         self.exported.spans += 1;
         self.store.span(number)
