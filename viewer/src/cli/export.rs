@@ -1,11 +1,14 @@
-//! `export --perfetto|--chrome|--otlp PATH…`
+//! `export --perfetto|--chrome|--otlp|--html PATH…`
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::{Failure, Input, trace_id};
+use super::{Failure, Input, Loaded, trace_id};
 use crate::query::{ExportError, ExportFormat, ExportOptions, StepChoice, export, printable};
+use crate::rules::StuckRule;
+use crate::serve::{Live, Saved};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -15,8 +18,11 @@ pub(super) struct Arguments {
     #[arg(long = "trace", value_name = "TRACE_ID")]
     traces: Vec<String>,
     /// Writes the samples of one step of training only: its id, `latest`, or `all`.
-    #[arg(long, value_name = "N|latest|all", default_value = "all")]
+    #[arg(long, value_name = "N|latest|all", default_value = "all", conflicts_with = "html")]
     step: String,
+    /// Shows so many samples span by span in a page of `--html`.
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    samples: usize,
     /// Writes to this file instead of the standard output.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -37,21 +43,26 @@ struct Format {
     /// OTLP/JSON lines, for any collector, and for this viewer.
     #[arg(long)]
     otlp: bool,
+    /// One page that needs no server: all that the pages of `serve` show, and some samples span by span.
+    #[arg(long)]
+    html: bool,
 }
 
 impl Format {
-    fn chosen(&self) -> ExportFormat {
-        match (self.perfetto, self.chrome) {
-            (true, _) => ExportFormat::Perfetto,
-            (_, true) => ExportFormat::Chrome,
-            _ => ExportFormat::Otlp,
+    /// `None` for a page.
+    fn chosen(&self) -> Option<ExportFormat> {
+        match (self.perfetto, self.chrome, self.html) {
+            (true, ..) => Some(ExportFormat::Perfetto),
+            (_, true, _) => Some(ExportFormat::Chrome),
+            (.., true) => None,
+            _ => Some(ExportFormat::Otlp),
         }
     }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let format = arguments.format.chosen();
-    let is_binary = format == ExportFormat::Perfetto;
+    let is_binary = format == Some(ExportFormat::Perfetto);
     if is_binary && arguments.output.is_none() && io::stdout().is_terminal() {
         return Err(Failure::Terminal);
     }
@@ -59,6 +70,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let ids = ids.collect::<Result<Vec<_>, _>>()?;
     let mut loaded = arguments.input.load()?;
     loaded.tell_losses();
+    let Some(format) = format else { return write_page(arguments, loaded) };
     let find =
         |id| loaded.store.find_trace(id).ok_or_else(|| Failure::UnknownTrace(format!("{id}")));
     let options = ExportOptions {
@@ -95,6 +107,23 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
         );
     }
     Ok(())
+}
+
+/// Writes a page. Its samples are those of the traces that are named, else those that matter most.
+fn write_page(arguments: &Arguments, loaded: Loaded) -> Result<(), Failure> {
+    let Loaded { sources, store, samples, now, .. } = loaded;
+    let live = Live::new(sources, store, samples, Some(now), StuckRule::default());
+    let live = Arc::new(live);
+    live.look();
+    let mut saved = Saved::new(live).map_err(Failure::Thread)?;
+    saved.gather(&arguments.traces, arguments.samples);
+    let page = saved.page();
+    let Some(path) = &arguments.output else {
+        return super::print(&page);
+    };
+    let failed = |error| Failure::Output { path: path.clone(), error };
+    let output = Output::open(path, &arguments.input.paths).map_err(failed)?;
+    (&output.file).write_all(page.as_bytes()).and_then(|()| output.finish()).map_err(failed)
 }
 
 /// A file that takes its name when it is whole.
