@@ -37,7 +37,9 @@ struct Source {
     /// Whether the process of a recording lives.
     alive: Option<bool>,
     bytes: u64,
+    /// Lines of a file, spans that were sent.
     lines: u64,
+    /// Lines of a file, requests.
     damaged_lines: u64,
     /// Number of the line and what is wrong with it, at most ten.
     damage: Vec<(u64, String)>,
@@ -112,5 +114,17 @@ fn sources(report: &SourceReport) -> Vec<Source> {
         lost_spans: one.lost_spans,
         error: one.error.clone(),
     });
-    files.chain(recordings).collect()
+    let inboxes = report.inboxes.iter().map(|inbox| Source {
+        name: inbox.name.clone(),
+        kind: "inbox",
+        alive: None,
+        bytes: 0,
+        lines: inbox.spans,
+        damaged_lines: inbox.failed_requests,
+        damage: Vec::new(),
+        open_spans: 0,
+        lost_spans: inbox.refused_spans,
+        error: inbox.error.clone(),
+    });
+    files.chain(recordings).chain(inboxes).collect()
 }

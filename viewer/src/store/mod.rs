@@ -20,6 +20,7 @@ mod facts;
 mod insert;
 mod known;
 mod note;
+mod only;
 mod record;
 mod room;
 mod segments;
@@ -35,6 +36,8 @@ pub(crate) use encode::{Caches, Encoder, Head, Seen, part};
 pub(crate) use facts::{Facts, Label};
 pub use facts::{Failure, Ident};
 pub(crate) use insert::seen;
+pub use only::Only;
+use only::Wanted;
 pub(crate) use record::Record;
 use record::{Kept, NONE};
 use room::Room;
@@ -79,6 +82,7 @@ pub struct Store {
     version: u64,
     stats: Stats,
     room: Room,
+    wanted: Wanted,
     hasher: DefaultHashBuilder,
 }
 
@@ -135,6 +139,7 @@ impl Store {
             version: 0,
             stats: Stats::default(),
             room: Room::new(max_bytes),
+            wanted: Wanted::default(),
             hasher: DefaultHashBuilder::default(),
         }
     }
@@ -259,6 +264,11 @@ impl Store {
     /// Every process and library.
     pub fn origins(&self) -> Vec<Origin> {
         encode::lock(&self.tables).origins.clone()
+    }
+
+    /// Who recorded a span, by the number in its record.
+    pub(crate) fn origin(&self, number: u32) -> Origin {
+        encode::lock(&self.tables).origins.get(number as usize).cloned().unwrap_or_default()
     }
 
     pub(crate) fn record(&self, span: SpanNumber) -> Record {

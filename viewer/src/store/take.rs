@@ -56,6 +56,12 @@ impl Store {
         missing
     }
 
+    /// Where the details of a span are to be read again, if they made room and can be.
+    pub(crate) fn missing_of(&self, span: SpanNumber) -> Option<(u32, Place)> {
+        let chunk = self.spans[span.0 as usize].chunk;
+        Some((chunk, self.chunks.missing(chunk)?))
+    }
+
     /// Puts details back that were read again. If they are not those that they were, since the file was
     /// written anew, they are gone.
     pub(crate) fn put_back(&mut self, chunk: u32, batch: Batch) {
@@ -86,6 +92,9 @@ impl Store {
             && let Some(known) = self.place_of(trace.0, span.span_id)
         {
             return self.improve(known, batch, span, place);
+        }
+        if !self.wants(span.origin) {
+            return false;
         }
         let is_full = self.spans.len() >= NONE as usize - 1 || self.marks.is_full();
         if is_full || span.lacks_names || !self.has_room() {

@@ -5,10 +5,14 @@ import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { after } from "node:test";
 
 const { CASES, CHROMIUM, PICTURES, PLAYWRIGHT, VIEWER } = process.env;
 const { chromium } = await import(PLAYWRIGHT);
 mkdirSync(PICTURES, { recursive: true });
+
+/** Milliseconds that a step may take on a machine that is busy with all the other tests. */
+const PATIENCE = 120_000;
 
 /** The files of a case of XTuner, and the instant for which its expected.json holds. */
 export function xtuner(name) {
@@ -27,12 +31,17 @@ export async function serving({ paths, now }, look, options = []) {
   }
 }
 
+/** One browser for all tests of a file, since its start takes most of the time. */
+let browser;
+after(() => browser?.close());
+
 /** Opens an address in a browser, and lets nothing pass that the console says. */
 export async function looking(url, look, { dark = false, width = 1280, height = 800 } = {}) {
   const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args });
+  browser ??= await chromium.launch({ executablePath: CHROMIUM, args, timeout: PATIENCE });
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light" });
+  context.setDefaultTimeout(PATIENCE);
   try {
-    const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light" });
     const page = await context.newPage();
     const said = [];
     page.on("console", (message) => ["error", "warning"].includes(message.type()) && said.push(message.text()));
@@ -41,7 +50,7 @@ export async function looking(url, look, { dark = false, width = 1280, height = 
     await look(page);
     assert.deepEqual(said, [], "the console is silent");
   } finally {
-    await browser.close();
+    await context.close();
   }
 }
 

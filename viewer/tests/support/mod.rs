@@ -5,12 +5,26 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 use stagetrace_viewer::{
     Ident, Name, Sample, Samples, SourceReport, Sources, StepChoice, Store, StuckRule, Summary,
     SummaryOptions,
 };
+
+/// Long enough for a machine that does other things too.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// Waits until the condition holds, which it does before long.
+pub(crate) fn wait_until(mut condition: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < LONG, "it does not happen");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
 
 /// Sources, and all that was read of them.
 pub(crate) struct View {
