@@ -13,7 +13,7 @@ mod store;
 
 pub use query::{
     ComparedErrors, ComparedRun, ComparedStage, Comparison, CurrentSpan, ErrorGroup, ExportError,
-    ExportFormat, ExportOptions, Exported, LastFinished, Losses, LostSample, OccupancyRow,
+    ExportFormat, ExportOptions, Exported, LastFinished, Latency, Losses, LostSample, OccupancyRow,
     OpenSample, Reward, RunMeasures, SelfTime, StageMeasures, StageRow, StepChoice, StuckSpan,
     Summary, SummaryOptions, UnknownStep, Verdict, export, tree,
 };

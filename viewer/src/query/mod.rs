@@ -19,8 +19,8 @@ pub use compare::{
 pub use export::{ExportError, ExportFormat, ExportOptions, Exported, export};
 pub(crate) use overview::Overview;
 pub use rows::{
-    CurrentSpan, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward, SelfTime,
-    StuckSpan, Summary,
+    CurrentSpan, LastFinished, Latency, Losses, LostSample, OccupancyRow, OpenSample, Reward,
+    SelfTime, StuckSpan, Summary,
 };
 pub use stages::{ErrorGroup, StageRow};
 pub(crate) use state::State;

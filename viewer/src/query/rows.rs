@@ -50,6 +50,8 @@ pub struct Summary {
     pub result_not_exported: usize,
     /// Rewards.
     pub reward: Reward,
+    /// Times until the first token, of samples that say so.
+    pub first_token: Option<Latency>,
     /// Durations and errors by stage.
     pub stages: Vec<StageRow>,
     /// Open samples whose current span is open longer than its stage accounts for, the worst first.
@@ -135,6 +137,21 @@ pub struct Reward {
     pub sum: f64,
     /// Samples that passed.
     pub passed: usize,
+}
+
+/// How long samples waited for something. Percentiles are by nearest rank.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Latency {
+    /// Samples that say it.
+    pub count: usize,
+    /// Nanoseconds that half of them do not exceed.
+    pub p50_ns: String,
+    /// Nanoseconds that nine of ten do not exceed.
+    pub p90_ns: String,
+    /// Nanoseconds that 99 of 100 do not exceed.
+    pub p99_ns: String,
+    /// Nanoseconds of the longest.
+    pub max_ns: String,
 }
 
 /// A span that is open too long.

@@ -8,11 +8,11 @@ use serde_json::Value as Json;
 
 use super::json::{ident, number};
 use super::rows::{
-    CurrentSpan, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward, SelfTime,
-    StuckSpan, Summary,
+    CurrentSpan, LastFinished, Latency, Losses, LostSample, OccupancyRow, OpenSample, Reward,
+    SelfTime, StuckSpan, Summary,
 };
 use super::stages::StageRow;
-use crate::rules::{Sample, Samples, StuckRule, Totals, order, shown};
+use crate::rules::{Sample, Samples, Sorted, StuckRule, Totals, order, shown};
 use crate::source::SourceReport;
 use crate::store::{Ident, SpanNumber, Store};
 
@@ -117,6 +117,7 @@ impl Question<'_> {
             result_not_exported: totals.result_not_exported,
             reward: Reward { count: rewarded, sum, passed: totals.passed },
             stuck: self.stuck(&open, &totals),
+            first_token: latency(&totals.first_tokens),
             stages: stages
                 .into_iter()
                 .map(|(name, stage)| StageRow::new(store, name, stage))
@@ -296,6 +297,17 @@ impl StepChoice {
     ) -> Result<Option<Ident>, UnknownStep> {
         choose(store, samples.steps(), self)
     }
+}
+
+fn latency(times: &Sorted) -> Option<Latency> {
+    let percentile = |hundredths| number(times.percentile(hundredths));
+    (times.len() > 0).then(|| Latency {
+        count: times.len(),
+        p50_ns: percentile(50),
+        p90_ns: percentile(90),
+        p99_ns: percentile(99),
+        max_ns: percentile(100),
+    })
 }
 
 /// The step that is meant; `None` for all of them.

@@ -18,6 +18,7 @@ pub(crate) use lanes::{LaneBuilder, Lanes, Slice};
 pub use row::SampleRow;
 pub use sample::{Current, Sample};
 pub use samples::Samples;
+pub(crate) use sorted::Sorted;
 pub use status::Status;
 pub(crate) use steps::{order, shown};
 pub use stuck::StuckRule;

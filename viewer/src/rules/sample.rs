@@ -76,6 +76,11 @@ impl Sample {
         self.facts.finish()
     }
 
+    /// Nanoseconds until the first token.
+    pub fn first_token_ns(&self) -> Option<u64> {
+        self.facts.first_token_ns()
+    }
+
     /// Tokens of the prompt.
     pub fn prompt_tokens(&self) -> Option<i64> {
         self.facts.prompt_tokens()

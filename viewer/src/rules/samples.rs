@@ -176,7 +176,7 @@ impl Samples {
                 let owner = self.owners.get(span.0 as usize).copied().unwrap_or(NONE);
                 let is_counted = owner != NONE && owner & COUNTED != 0;
                 if is_counted && self.rows[(first + (owner & !COUNTED)) as usize].step == number {
-                    totals.span(Change::Add, &store.record(span), self.self_ns(span));
+                    totals.span(Change::Add, store, &store.record(span), self.self_ns(span));
                 }
             }
         }
@@ -192,7 +192,9 @@ impl Samples {
     ) {
         let tree = Tree::new(store, trace);
         let found = look::samples(store, trace, &tree);
-        for ((node, owner), self_ns) in tree.nodes.iter().zip(found.owners).zip(tree.self_times()) {
+        for ((node, owner), self_ns) in
+            tree.nodes.iter().zip(found.owners).zip(tree.self_times(store))
+        {
             let at = node.number.0 as usize;
             let owner = match owner {
                 Some(owner) if node.record.is_finished() => owner | COUNTED,
@@ -206,11 +208,11 @@ impl Samples {
                 (was, is, old) => {
                     if was {
                         let old = old.unwrap_or(&node.record);
-                        self.totals.span(Change::Remove, old, old_self_ns);
+                        self.totals.span(Change::Remove, store, old, old_self_ns);
                         self.counted -= 1;
                     }
                     if is {
-                        self.totals.span(Change::Add, &node.record, self_ns);
+                        self.totals.span(Change::Add, store, &node.record, self_ns);
                         self.counted += 1;
                     }
                 }

@@ -20,6 +20,8 @@ pub(crate) struct Totals {
     pub(crate) left_open: usize,
     pub(crate) result_not_exported: usize,
     pub(crate) passed: usize,
+    /// Nanoseconds until the first token, of samples that say so.
+    pub(crate) first_tokens: Sorted,
     /// Samples of each reward, by its bits.
     rewards: HashMap<u64, usize>,
     /// Ended spans and errors by stage. Stages that have neither any more may be there.
@@ -71,26 +73,33 @@ impl Totals {
         if let Some(reward) = facts.reward() {
             change.count_of(&mut self.rewards, reward.to_bits());
         }
+        if let Some(ns) = facts.first_token_ns() {
+            match change {
+                Change::Add => self.first_tokens.insert(ns),
+                Change::Remove => self.first_tokens.remove(ns),
+            }
+        }
         if let Some(error) = error {
             let stage = self.stages.entry(error.stage).or_default();
             change.count_of(&mut stage.failures, error.failure);
         }
     }
 
-    /// Counts an ended span of a sample.
-    pub(super) fn span(&mut self, change: Change, record: &Record, self_ns: u64) {
+    /// Counts an ended span of a sample. Of a batch's time a member counts its share.
+    pub(super) fn span(&mut self, change: Change, store: &Store, record: &Record, self_ns: u64) {
         let stage = self.stages.entry(record.stage).or_default();
         let duration = record.duration();
+        let time = store.facts(record).share_ns().unwrap_or(duration);
         change.count_of(&mut stage.names, record.name);
         match change {
             Change::Add => {
                 stage.durations.insert(duration);
-                stage.sum_ns += u128::from(duration);
+                stage.sum_ns += u128::from(time);
                 stage.self_ns += u128::from(self_ns);
             }
             Change::Remove => {
                 stage.durations.remove(duration);
-                stage.sum_ns -= u128::from(duration);
+                stage.sum_ns -= u128::from(time);
                 stage.self_ns -= u128::from(self_ns);
             }
         }
@@ -105,6 +114,7 @@ impl Totals {
     /// Makes percentiles right after changes.
     pub(super) fn settle(&mut self) {
         self.stages.values_mut().for_each(|stage| stage.durations.settle());
+        self.first_tokens.settle();
     }
 
     /// How many samples got a reward, and the sum of all.
@@ -125,7 +135,10 @@ impl Totals {
                 + table_bytes(&stage.names)
                 + table_bytes(&stage.failures)
         });
-        stages.sum::<usize>() + table_bytes(&self.groups) + table_bytes(&self.rewards)
+        stages.sum::<usize>()
+            + table_bytes(&self.groups)
+            + table_bytes(&self.rewards)
+            + self.first_tokens.bytes()
     }
 }
 

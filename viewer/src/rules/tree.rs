@@ -58,17 +58,18 @@ impl Tree {
     }
 
     /// For each node the nanoseconds in which none of its ended children ran, if it has ended.
-    pub(super) fn self_times(&self) -> impl Iterator<Item = u64> {
+    pub(super) fn self_times(&self, store: &Store) -> impl Iterator<Item = u64> {
         self.nodes.iter().zip(self.children()).map(|(node, children)| {
             let children = children.iter().map(|&child| &self.nodes[child].record);
             let children = children.filter(|child| child.is_finished());
-            match node.record.is_finished() {
-                true => self_time(
-                    (node.record.start, node.record.end),
-                    children.map(|child| (child.start, child.end)),
-                ),
-                false => 0,
+            if !node.record.is_finished() {
+                return 0;
             }
+            let own = self_time(
+                (node.record.start, node.record.end),
+                children.map(|child| (child.start, child.end)),
+            );
+            store.facts(&node.record).share_ns().map_or(own, |share| own.min(share))
         })
     }
 

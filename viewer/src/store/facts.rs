@@ -41,6 +41,8 @@ pub(crate) struct Facts {
     finish: Option<NonZeroName>,
     outcome: Option<NonZeroName>,
     pass: Option<bool>,
+    first_token_ns: Option<u64>,
+    share_ns: Option<u64>,
 }
 
 /// A name that is not the empty text, which is the first of all.
@@ -170,6 +172,14 @@ impl Facts {
         *place = place.or(Some(tokens));
     }
 
+    pub(super) fn set_time(&mut self, fact: Fact, ns: u64) {
+        let place = match fact {
+            Fact::Share => &mut self.share_ns,
+            _ => &mut self.first_token_ns,
+        };
+        *place = place.or(Some(ns));
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -181,6 +191,7 @@ impl Facts {
         self.prompt_tokens = self.prompt_tokens.or(other.prompt_tokens);
         self.completion_tokens = self.completion_tokens.or(other.completion_tokens);
         self.finish = self.finish.or(other.finish);
+        self.first_token_ns = self.first_token_ns.or(other.first_token_ns);
     }
 
     /// Whether it says the same, but for how the span ended.
@@ -211,6 +222,16 @@ impl Facts {
 
     pub(crate) fn prompt_tokens(&self) -> Option<i64> {
         self.prompt_tokens
+    }
+
+    /// Nanoseconds until the first token.
+    pub(crate) fn first_token_ns(&self) -> Option<u64> {
+        self.first_token_ns
+    }
+
+    /// Nanoseconds of a batch's time that count for this member.
+    pub(crate) fn share_ns(&self) -> Option<u64> {
+        self.share_ns
     }
 
     pub(crate) fn completion_tokens(&self) -> Option<i64> {

@@ -18,6 +18,11 @@ pub(super) enum Fact {
     Finish,
     PromptTokens,
     CompletionTokens,
+    /// Seconds until the first token, or thousandths of them.
+    FirstToken,
+    FirstTokenMs,
+    /// Seconds of a batch's time that count for one of its members.
+    Share,
     /// `error`: a failure if true.
     Error,
     ErrorType,
@@ -94,6 +99,11 @@ known! {
     "completion.tokens" => Fact::CompletionTokens,
     "gen_ai.usage.output_tokens" => Fact::CompletionTokens,
     "gen_ai.usage.completion_tokens" => Fact::CompletionTokens,
+    "gen_ai.response.time_to_first_chunk" => Fact::FirstToken,
+    "gen_ai.server.time_to_first_token" => Fact::FirstToken,
+    "gen_ai.latency.time_to_first_token" => Fact::FirstToken,
+    "ttft_ms" => Fact::FirstTokenMs,
+    "stagetrace.batch.share" => Fact::Share,
     "error" => Fact::Error,
     "error.type" => Fact::ErrorType,
     "error.message" => Fact::ErrorMessage,

@@ -45,6 +45,18 @@ impl Encoder<'_> {
             (Fact::PromptTokens | Fact::CompletionTokens, Seen::Int(tokens)) => {
                 self.facts.set_tokens(fact, tokens);
             }
+            (Fact::FirstToken | Fact::FirstTokenMs | Fact::Share, seen) => {
+                let unit = if fact == Fact::FirstTokenMs { 1e6 } else { 1e9 };
+                let value = match seen {
+                    Seen::Int(value) => value as f64,
+                    Seen::Double(value) => value,
+                    _ => return,
+                };
+                // A negative or endless time is none.
+                if value >= 0.0 && value.is_finite() {
+                    self.facts.set_time(fact, (value * unit).round() as u64);
+                }
+            }
             (Fact::Error, Seen::Bool(true) | Seen::Text("true")) => self.is_failed = true,
             (Fact::ErrorType, seen) => {
                 self.is_failed = true;

@@ -45,6 +45,7 @@ function cards({ summary, open_samples, stuck }, step) {
     summary.steps > 0 && card("steps", count(summary.steps), null),
     reward.count > 0 && card(`mean reward of ${count(reward.count)}`, decimal(reward.sum / reward.count), null),
     reward.passed > 0 && card("passed", percent(reward.passed / reward.count), null),
+    summary.first_token !== null && card(`first token, half within (99 %: ${duration(summary.first_token.p99_ns)})`, duration(summary.first_token.p50_ns), null),
     card("ended spans", count(summary.finished_spans), null));
 }
 

@@ -10,17 +10,19 @@ mod has {
     pub(super) const REQUEST: u64 = 1 << 11;
 }
 
-/// What the first byte of facts says is there, in this order.
+/// What the head of facts says is there, in this order. What is seldom there comes last.
 mod bit {
-    pub(super) const REWARD: u8 = 1;
-    pub(super) const PROMPT: u8 = 2;
-    pub(super) const COMPLETION: u8 = 4;
-    pub(super) const STATUS: u8 = 8;
-    pub(super) const FINISH: u8 = 16;
-    pub(super) const OUTCOME: u8 = 32;
-    pub(super) const PASS: u8 = 64;
+    pub(super) const REWARD: u64 = 1;
+    pub(super) const PROMPT: u64 = 2;
+    pub(super) const COMPLETION: u64 = 4;
+    pub(super) const STATUS: u64 = 8;
+    pub(super) const FINISH: u64 = 16;
+    pub(super) const OUTCOME: u64 = 32;
+    pub(super) const PASS: u64 = 64;
     /// Nothing follows of these two.
-    pub(super) const PASSED: u8 = 128;
+    pub(super) const PASSED: u64 = 128;
+    pub(super) const FIRST_TOKEN: u64 = 256;
+    pub(super) const SHARE: u64 = 512;
 }
 
 impl Label {
@@ -70,9 +72,11 @@ impl Facts {
             (self.outcome.is_some(), bit::OUTCOME),
             (self.pass.is_some(), bit::PASS),
             (self.pass == Some(true), bit::PASSED),
+            (self.first_token_ns.is_some(), bit::FIRST_TOKEN),
+            (self.share_ns.is_some(), bit::SHARE),
         ];
         let there = parts.iter().filter(|(is_there, _)| *is_there);
-        out.push(there.fold(0, |head, (_, bit)| head | bit));
+        put_number(out, there.fold(0, |head, (_, bit)| head | bit));
         if let Some(reward) = self.reward {
             // The last bytes of round numbers are zeros.
             put_number(out, reward.to_bits().swap_bytes());
@@ -80,12 +84,14 @@ impl Facts {
         let tokens = [self.prompt_tokens, self.completion_tokens];
         tokens.into_iter().flatten().for_each(|tokens| put_int(out, tokens));
         put_names(out, [self.status, self.finish, self.outcome]);
+        let times = [self.first_token_ns, self.share_ns];
+        times.into_iter().flatten().for_each(|ns| put_number(out, ns));
     }
 
     /// Reads what was written so; of no bytes, facts that say nothing.
     pub(in crate::store) fn read(bytes: &[u8]) -> Self {
         let mut bytes = Bytes(bytes);
-        let head = bytes.byte();
+        let head = bytes.number();
         let has = |bit| head & bit != 0;
         Self {
             reward: has(bit::REWARD).then(|| f64::from_bits(bytes.number().swap_bytes())),
@@ -95,6 +101,8 @@ impl Facts {
             finish: name(&mut bytes, has(bit::FINISH)),
             outcome: name(&mut bytes, has(bit::OUTCOME)),
             pass: has(bit::PASS).then(|| has(bit::PASSED)),
+            first_token_ns: has(bit::FIRST_TOKEN).then(|| bytes.number()),
+            share_ns: has(bit::SHARE).then(|| bytes.number()),
         }
     }
 }
@@ -153,7 +161,7 @@ mod tests {
 
     #[test]
     fn all_facts_read_as_they_were_written() {
-        for number in 0..256_u32 {
+        for number in 0..1024_u32 {
             let mut facts = Facts::default();
             if number & 1 != 0 {
                 facts.set_reward(if number & 2 != 0 { 0.1 } else { -1e300 });
@@ -170,6 +178,11 @@ mod tests {
             }
             if number & 128 != 0 {
                 facts.set_pass(number & 1 != 0);
+            }
+            for (bit, fact) in [(256, Fact::FirstToken), (512, Fact::Share)] {
+                if number & bit != 0 {
+                    facts.set_time(fact, u64::MAX - u64::from(number));
+                }
             }
             let mut bytes = Vec::new();
             facts.put(&mut bytes);
