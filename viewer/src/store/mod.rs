@@ -7,7 +7,7 @@
 use std::hash::BuildHasher;
 use std::sync::{Mutex, PoisonError};
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::{DefaultHashBuilder, HashSet, HashTable};
 use stagetrace_wire::id::{SpanId, TraceId};
 use stagetrace_wire::span::{SpanKind, StatusCode};
 
@@ -253,6 +253,12 @@ impl Store {
         self.place_of(trace.0, id).map(SpanNumber)
     }
 
+    /// The parent of a span, if it is there.
+    pub(crate) fn parent(&self, span: SpanNumber) -> Option<SpanNumber> {
+        let record = self.record(span);
+        self.place_of(record.trace, record.parent?).map(SpanNumber)
+    }
+
     /// How many spans a trace has.
     pub fn len_of(&self, trace: TraceNumber) -> usize {
         self.traces[trace.0 as usize].count as usize
@@ -266,6 +272,17 @@ impl Store {
     /// Calls a function with the text of a name.
     pub(crate) fn with_text<R>(&self, name: Name, call: impl FnOnce(&str) -> R) -> R {
         call(encode::lock(&self.tables).text(name))
+    }
+
+    /// Calls a function with the texts of all names, which asks the store for nothing else.
+    pub(crate) fn with_texts<R>(&self, call: impl FnOnce(&Tables) -> R) -> R {
+        call(&encode::lock(&self.tables))
+    }
+
+    /// The names whose text is such a one.
+    pub(crate) fn names_where(&self, is_one: impl Fn(&str) -> bool) -> HashSet<Name> {
+        let tables = encode::lock(&self.tables);
+        tables.names().filter(|(_, text)| is_one(text)).map(|(name, _)| name).collect()
     }
 
     /// The stage of a span.

@@ -13,8 +13,12 @@ use super::guard::{self, Access, Guard};
 use super::live::Live;
 use super::{assets, events};
 
+mod group;
 mod overview;
+mod samples;
 mod state;
+mod step;
+mod steps;
 
 /// Everything that the server answers.
 pub(super) fn all(live: Arc<Live>, access: Access, address: SocketAddr) -> Router {
@@ -25,6 +29,10 @@ pub(super) fn all(live: Arc<Live>, access: Access, address: SocketAddr) -> Route
         .route("/api/events", get(events::events))
         .route("/api/state", get(state::state))
         .route("/api/overview", get(overview::overview))
+        .route("/api/samples", get(samples::samples))
+        .route("/api/group", get(group::group))
+        .route("/api/step", get(step::step))
+        .route("/api/steps", get(steps::steps))
         .fallback(nothing)
         .layer(middleware::from_fn_with_state(guard, guard::check))
         .with_state(live)

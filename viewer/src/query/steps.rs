@@ -1,0 +1,62 @@
+//! All steps, one a row.
+
+use hashbrown::{HashMap, HashSet};
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::json::{ident, number};
+use super::stuck::Limits;
+use super::totals::{Tally, Totals};
+use crate::rules::{Samples, StuckRule, compare};
+use crate::store::{Ident, Store};
+
+/// Most steps that are shown: the last.
+const MOST: usize = 1000;
+
+/// All steps.
+#[derive(Debug, Serialize)]
+pub(crate) struct Steps {
+    now_unix_nano: String,
+    /// How many there are.
+    count: usize,
+    /// Samples without a step.
+    without: usize,
+    /// In order, at most the last thousand.
+    rows: Vec<StepRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct StepRow {
+    step: Json,
+    groups: usize,
+    #[serde(flatten)]
+    totals: Totals,
+}
+
+impl Steps {
+    /// Adds up all samples. What is stuck is judged by the spans of the same step.
+    pub(crate) fn new(store: &Store, samples: &Samples, now: u64, stuck: StuckRule) -> Self {
+        let limits = Limits::new(store, samples, stuck, true, |_| true);
+        let mut by_step: HashMap<Ident, (Tally, HashSet<Ident>)> = HashMap::new();
+        let mut without = 0;
+        for sample in samples.iter() {
+            let Some(step) = sample.step else {
+                without += 1;
+                continue;
+            };
+            let (tally, groups) = by_step.entry(step).or_default();
+            tally.add(store, &limits, sample, now);
+            groups.extend(sample.group);
+        }
+        let mut steps: Vec<_> = by_step.into_iter().collect();
+        steps.sort_by(|(one, _), (other, _)| compare(store, *one, *other));
+        let count = steps.len();
+        let last = steps.split_off(count.saturating_sub(MOST));
+        let rows = last.into_iter().map(|(step, (tally, groups))| StepRow {
+            step: ident(store, Some(step)),
+            groups: groups.len(),
+            totals: tally.into_totals(store),
+        });
+        Self { now_unix_nano: number(now), count, without, rows: rows.collect() }
+    }
+}
