@@ -22,7 +22,7 @@ export async function groupPage(root, context) {
     const answer = await ask("group", { group: params.get("group"), step: params.get("step") }, signal);
     setServerClock(answer.now_unix_nano);
     rows = answer.rows;
-    fill(root, groupTitle(answer), totalCards(answer), laneTable(rows, answer, chosen));
+    fill(root, groupTitle(answer), totalCards(answer), laneTable(`Side by side, from ${dateTime(answer.from_unix_nano)}`, rows, answer, chosen));
   };
   await draw(context);
   return {
@@ -79,11 +79,12 @@ export function totalCards(totals, where = {}) {
 
 /**
  * A lane for each sample, on one axis.
+ * @param {string} title
  * @param {SampleRow[]} rows
  * @param {any} totals
  * @param {number} chosen
  */
-export function laneTable(rows, totals, chosen = -1) {
+export function laneTable(title, rows, totals, chosen = -1) {
   if (rows.length === 0) return h("p", { class: "none" }, "No sample has begun.");
   const from = Math.min(...rows.flatMap((row) => (row.start_unix_nano === null ? [] : [Number(row.start_unix_nano)])), Number(totals.until_unix_nano ?? Infinity));
   const ends = rows.map((row) => Number(row.start_unix_nano ?? from) + Math.max(Number(row.duration_ns ?? 0), ...row.path.map((part) => Number(part.from_ns) + Number(part.duration_ns))));
@@ -100,7 +101,7 @@ export function laneTable(rows, totals, chosen = -1) {
     cell("number", row.completion_tokens === null ? "" : count(row.completion_tokens)),
     cell("why", row.error_stage !== null ? h("span", { class: "bad", title: `${row.error_stage}\n${row.error ?? ""}` }, row.error || row.error_stage)
       : row.is_open && row.stage !== null ? h("span", { class: row.is_stuck ? "bad" : null, title: row.threshold_ns && `usual limit ${duration(row.threshold_ns)}` }, stageName(row.stage), row.is_stuck ? " stuck for " : " for ", duration(row.stage_age_ns)) : ""));
-  return h("section", null, h("h2", null, `Side by side, from ${dateTime(from)}`),
+  return h("section", null, h("h2", null, title),
     h("p", { class: "legend" }, stages.slice(0, 16).map((stage) => h("span", { class: "key" }, stageName(stage)))),
     h("div", { class: "scroll" }, h("div", { class: "lanes" },
       h("div", { class: "lane-head" }, cell("id", "sample"), cell("state", "status"), cell("axis", laneAxis(whole)), cell("number", "took"), cell("number", "reward"), cell("number", "tokens"), cell("why", "error, or what it is in")),

@@ -18,7 +18,7 @@ const SAMPLE_ROWS = 200;
 const SAMPLE_ROW_HEIGHT = 34;
 /** Title, what it is sorted by, class. @type {[string, string | null, string][]} */
 const SAMPLE_COLUMNS = [
-  ["sample", "id", "id"], ["status", "status", "state"], ["now in", "stage", "now"], ["for", "stage_age", "number"], ["way", null, "way"],
+  ["sample", "id", "id"], ["status", "status", "state"], ["now in", "stage", "now"], ["for", "stage_age", "number"], ["path", null, "way"],
   ["took", "duration", "number took"], ["start", "start", "number start"], ["step", "step", "number"], ["group", "group", "number"],
   ["att.", "attempt", "number attempt"], ["reward", "reward", "number"], ["tokens", "tokens", "number tokens"], ["spans", "spans", "number spans"], ["error", null, "why"],
 ];
@@ -62,7 +62,7 @@ export async function samplesPage(root, context) {
       search(q);
     }, quoted);
     const json = !isStatic && h("a", { href: `/api/samples?${new URLSearchParams(Object.entries(question(0, SAMPLE_ROWS)).filter(([, value]) => value !== null && value !== "").map(([name, value]) => [name, String(value)]))}`, target: "_blank", rel: "noopener" }, "the same as JSON");
-    fill(told, h("b", null, counted(answer.matched, "sample")), answer.matched < answer.total && ` of ${count(answer.total)}`, view.step !== null && ` of step ${view.step}`,
+    fill(told, h("b", null, counted(answer.matched, "sample")), answer.matched < answer.total && ` of ${count(answer.total)}`, view.step !== null && ` of step ${view.step}`, answer.matched === 0 && view.q !== "" && " · Escape takes the search away",
       answer.unsearched_spans > 0 && h("span", { class: "warn" }, ` · details of ${counted(answer.unsearched_spans, "span")} are not in memory and were not searched`),
       h("span", { class: "gap" }), json);
   }
@@ -171,7 +171,7 @@ function sampleRow(row, index, longest) {
     cell("number", row.is_stuck ? h("b", { class: "bad", title: `stuck: ${limit}` }, age) : h("span", { title: limit }, age)),
     cell("way", row.path.length > 0 && sampleLane({ ...row, start_unix_nano: String(start) }, start, Math.max(1, Number(row.duration_ns ?? 0), ...row.path.map((part) => Number(part.from_ns) + Number(part.duration_ns))))),
     cell("number took", h("span", { class: "bar" }, meter(share, row.is_open ? "var(--run)" : "var(--soft)"), took)),
-    cell("number start", h("span", { title: dateTime(row.start_unix_nano) }, clock(row.start_unix_nano))),
+    cell("number start", h("span", { title: dateTime(row.start_unix_nano) }, clock(row.start_unix_nano).replace(/\.\d+$/, ""))),
     cell("number", row.step === null ? "" : h("a", { href: link("step", { step: row.step }) }, plain(row.step))),
     cell("number", row.group_id === null ? "" : h("a", { href: link("group", { step: row.step, group: row.group_id }) }, plain(row.group_id))),
     cell("number attempt", row.attempt === null ? "" : plain(row.attempt)),

@@ -48,14 +48,18 @@ function stepTitle({ step, previous, next }) {
 
 /** @param {any} answer */
 function stragglers(answer) {
-  const { ending } = answer;
-  const marks = ending.ended.map((/** @type {[number, string]} */ [part, ns]) => h("span", { class: "key" }, `${part} % by `, h("b", null, `+${duration(ns)}`)));
+  const { ending, open, samples } = answer;
+  const ended = ((samples - open) / samples) * 100;
+  const marks = ending.ended.filter((/** @type {[number, string]} */ [part]) => part <= ended).map((/** @type {[number, string]} */ [part, ns]) =>
+    h("span", { class: "key" }, part === 100 ? "all after" : `${part} % after`, "\u00a0", h("b", null, duration(ns))));
+  const share = h("b", null, percent(ending.last_share));
   return [
-    h("section", { class: ending.last_share >= 0.3 && ending.last_samples > 0 ? "warning" : null }, h("h2", null, "What held it up"),
-      h("p", null, ending.last_samples === 0 ? `There are too few samples to speak of the last twentieth.`
-        : ["The last 5 % of samples (", counted(ending.last_samples, "sample"), ") took ", h("b", null, percent(ending.last_share)), " of the step's time", answer.open > 0 ? " so far." : "."]),
-      h("p", { class: "legend" }, answer.open > 0 ? "Ended, or still going on: " : "Ended: ", marks)),
-    laneTable(answer.stragglers, { ...answer, samples: answer.stragglers.length }),
+    h("section", { class: open === 0 && ending.last_share >= 0.3 && ending.last_samples > 0 ? "warning" : null }, h("h2", null, "What held it up"),
+      h("p", null, open > 0 ? [h("a", { href: link("samples", { step: answer.step, q: "is:open", sort: "start" }) }, counted(open, "sample")), ` of ${count(samples)} ${open === 1 ? "has" : "have"} not ended.`]
+        : ending.last_samples === 0 ? `${counted(samples, "sample")} are too few to speak of the last twentieth.`
+          : ["The last 5 % of samples (", count(ending.last_samples), ") took ", share, " of the step's time."]),
+      marks.length > 0 && h("p", { class: "legend" }, "Ended: ", marks)),
+    laneTable(open > 0 ? "The oldest that go on, and the last that ended" : "The last that ended", answer.stragglers, { ...answer, samples: answer.stragglers.length }),
   ];
 }
 
