@@ -45,7 +45,7 @@ export function flowChart(flow) {
   const marks = [0, 0.25, 0.5, 0.75, 1].map((part) => h("span", null, part === 0 ? clock(from) : `+${duration(part * wide * width)}`));
   return h("div", { class: "flow-box" },
     h("p", { class: "legend" }, flow.stages.map((one) => h("span", { class: "key" }, flowSwatch(one.stage), one.stage ?? "others")), h("span", { class: "key" }, h("i", { class: "line" }), "begun and not ended")),
-    h("div", { class: "flow-most soft" }, `${decimal(most)} at most`), chart, h("div", { class: "flow-marks soft" }, marks));
+    h("div", { class: "flow-most soft" }, `${decimal(Math.round(most * 10) / 10)} at most`), chart, h("div", { class: "flow-marks soft" }, marks));
 }
 
 /** @param {string | null} stage */

@@ -94,6 +94,9 @@ export function searchBox(q, searched) {
 
 /** @typedef {{ statuses: [string, number][], stages: [string, number][], error_stages: [string, number][], steps: [string | number, number][], open: number, stuck: number, error: number, left_open: number, root_missing: number }} Facets */
 
+/** The counts of chips that are shown, and what the chips are. @type {WeakMap<HTMLElement, { kind: string, counts: HTMLElement[] }>} */
+const shownChips = new WeakMap();
+
 /**
  * Chips that add terms: how many of the samples that were found have what.
  * @param {HTMLElement} root
@@ -104,30 +107,49 @@ export function searchBox(q, searched) {
  */
 export function searchChips(root, facets, q, searched, quote) {
   const active = new Set(searchTerms(q));
-  const chip = (/** @type {string} */ word, /** @type {import("./dom.js").Child} */ text, /** @type {number} */ value, kind = "") => {
-    const is = active.has(word);
-    return h("button", {
-      class: `chip ${kind} ${is ? "on" : ""}`, "aria-pressed": String(is), title: `${word}\nwith Shift: all others`,
-      onclick: (/** @type {MouseEvent} */ event) => searched(toggleTerm(q, event.shiftKey ? `-${word}` : word)),
-    }, text, " ", h("b", null, count(value)));
+  /** @type {[string, string, number, import("./dom.js").Child, string][]} title, term, count, text, class */
+  const chips = [];
+  const stage = (/** @type {string} */ title, /** @type {string} */ prefix, /** @type {[string, number][]} */ counts) => {
+    for (const [name, value] of counts) {
+      const box = h("i", { class: "swatch" });
+      box.style.background = stageColor(name);
+      chips.push([title, `${prefix}:${quote(name)}`, value, [box, name], ""]);
+    }
   };
-  const stage = (/** @type {string} */ prefix) => (/** @type {[string, number]} */ [name, value]) => {
-    const box = h("i", { class: "swatch" });
-    box.style.background = stageColor(name);
-    return chip(`${prefix}:${quote(name)}`, [box, name], value);
-  };
-  const some = (/** @type {string} */ word, /** @type {string} */ text, /** @type {number} */ value, kind = "") =>
-    (value > 0 || active.has(word)) && chip(word, text, value, kind);
-  const group = (/** @type {string} */ title, /** @type {any[]} */ chips) =>
-    chips.length > 0 && h("span", { class: "chips" }, h("span", { class: "soft" }, title), chips);
-  const excluded = [...active].filter((word) => word.startsWith("-") && word.length > 1).map((word) =>
-    h("button", { class: "chip on", "aria-pressed": "true", onclick: () => searched(toggleTerm(q, word)) }, `not ${word.slice(1)}`));
-  fill(root,
-    group("status", facets.statuses.map(([name, value]) => chip(`status:${quote(name)}`, h("span", { class: statusClass(name) }, name), value))),
-    group("now in", facets.stages.map(stage("current"))),
-    group("errors in", facets.error_stages.map(stage("error-stage"))),
-    group("is", [some("is:stuck", "stuck", facets.stuck, "alarm"), some("is:open", "open", facets.open), some("is:error", "with an error", facets.error),
-      some("is:left-open", "left open", facets.left_open), some("is:root-missing", "root missing", facets.root_missing)].filter(Boolean)),
-    facets.steps.length > 1 && group("step", facets.steps.map(([name, value]) => chip(`step:${quote(String(name))}`, String(name), value))),
-    group("", excluded));
+  const some = (/** @type {string} */ term, /** @type {string} */ text, /** @type {number} */ value, kind = "") =>
+    (value > 0 || active.has(term)) && chips.push(["is", term, value, text, kind]);
+  for (const [name, value] of facets.statuses) chips.push(["status", `status:${quote(name)}`, value, h("span", { class: statusClass(name) }, name), ""]);
+  stage("now in", "current", facets.stages);
+  stage("errors in", "error-stage", facets.error_stages);
+  some("is:stuck", "stuck", facets.stuck, "alarm");
+  some("is:open", "open", facets.open);
+  some("is:error", "with an error", facets.error);
+  some("is:left-open", "left open", facets.left_open);
+  some("is:root-missing", "root missing", facets.root_missing);
+  if (facets.steps.length > 1) for (const [name, value] of facets.steps) chips.push(["step", `step:${quote(String(name))}`, value, String(name), ""]);
+
+  const kind = JSON.stringify([q, chips.map(([, term]) => term)]);
+  const shown = shownChips.get(root);
+  if (shown?.kind === kind) {
+    shown.counts.forEach((element, at) => (element.textContent = count(chips[at][2])));
+    return;
+  }
+  /** @type {HTMLElement[]} */
+  const counts = [];
+  const toggle = (/** @type {string} */ term) => searched(toggleTerm(q, term));
+  const titles = [...new Set(chips.map(([title]) => title))];
+  const groups = titles.map((title) => h("span", { class: "chips" }, h("span", { class: "soft" }, title),
+    chips.filter((chip) => chip[0] === title).map(([, term, value, text, look]) => {
+      const is = active.has(term);
+      const number = h("b", null, count(value));
+      counts.push(number);
+      return h("button", {
+        class: `chip ${look} ${is ? "on" : ""}`, "aria-pressed": String(is), title: `${term}\nwith Shift: all others`,
+        onclick: (/** @type {MouseEvent} */ event) => toggle(event.shiftKey ? `-${term}` : term),
+      }, text, " ", number);
+    })));
+  const excluded = [...active].filter((term) => term.startsWith("-") && term.length > 1).map((term) =>
+    h("button", { class: "chip on", "aria-pressed": "true", onclick: () => toggle(term) }, `not ${term.slice(1)}`));
+  fill(root, groups, excluded.length > 0 && h("span", { class: "chips" }, excluded));
+  shownChips.set(root, { kind, counts });
 }

@@ -1,6 +1,6 @@
 // A list of any length, of which only what is seen is drawn and asked for.
 
-import { fill, h } from "./dom.js";
+import { h } from "./dom.js";
 
 /** Rows that are asked for at once. */
 const ROWS_OF_PAGE = 200;
@@ -19,6 +19,7 @@ const KEPT = 30;
  * @property {(by: number) => void} move chooses another row
  * @property {() => T | null} chosen
  * @property {(index: number) => void} scrollTo
+ * @property {() => void} redraw
  * @property {() => void} fit
  * @property {() => void} close
  */
@@ -30,10 +31,11 @@ const KEPT = 30;
  * @param {HTMLElement} how.head
  * @param {(offset: number, limit: number) => Promise<T[]>} how.load
  * @param {(row: T | null, index: number) => HTMLElement} how.draw
+ * @param {(row: T) => string} how.name tells rows apart
  * @param {(first: number) => void} [how.settled] called with the first row that is seen, when scrolling has ended
  * @returns {VirtualList<T>}
  */
-export function virtualList({ rowHeight, head, load, draw, settled }) {
+export function virtualList({ rowHeight, head, load, draw, name, settled }) {
   let [total, chosen, epoch] = [0, -1, 0];
   /** @type {Map<number, T[]>} */
   let pages = new Map();
@@ -57,21 +59,34 @@ export function virtualList({ rowHeight, head, load, draw, settled }) {
   };
   const row = (/** @type {number} */ index) => pages.get(Math.floor(index / ROWS_OF_PAGE))?.[index % ROWS_OF_PAGE] ?? null;
 
+  /** What is drawn, by its place. @type {Map<number, { text: string, element: HTMLElement }>} */
+  let elements = new Map();
+
   function paint(force = false) {
     const { first, last } = seen();
     const now = `${first} ${last}`;
     layer.style.transform = `translateY(${element.scrollTop + first * rowHeight - top()}px)`;
     if (now === drawn && !force) return;
     drawn = now;
-    const rows = [];
+    /** @type {typeof elements} */
+    const next = new Map();
     for (let index = first; index < last; index++) {
-      const one = draw(row(index), index);
-      one.setAttribute("aria-rowindex", String(index + 2));
-      one.style.height = `${rowHeight}px`;
-      one.classList.toggle("chosen", index === chosen);
-      rows.push(one);
+      const one = row(index);
+      const text = JSON.stringify(one);
+      let known = elements.get(index);
+      if (known?.text !== text) {
+        known = { text, element: draw(one, index) };
+        known.element.setAttribute("aria-rowindex", String(index + 2));
+        known.element.style.height = `${rowHeight}px`;
+      }
+      known.element.classList.toggle("chosen", index === chosen);
+      next.set(index, known);
     }
-    fill(layer, rows);
+    elements = next;
+    const all = [...next.values()].map((one) => one.element);
+    // What stays as it was keeps its focus, and clicks that are half done.
+    const isSame = all.length === layer.children.length && all.every((one, at) => one === layer.children[at]);
+    if (!isSame) layer.replaceChildren(...all);
   }
 
   const missing = () => {
@@ -97,6 +112,16 @@ export function virtualList({ rowHeight, head, load, draw, settled }) {
         if (own === epoch) asked.delete(page);
       }
     }));
+  }
+
+  /** @param {T} wanted */
+  function placeOf(wanted) {
+    const text = name(wanted);
+    for (const [page, rows] of pages) {
+      const at = rows.findIndex((one) => name(one) === text);
+      if (at >= 0) return page * ROWS_OF_PAGE + at;
+    }
+    return null;
   }
 
   function scrolled() {
@@ -152,9 +177,20 @@ export function virtualList({ rowHeight, head, load, draw, settled }) {
       paint(true);
     },
     async refresh() {
+      const at = Math.floor(top() / rowHeight);
+      const [anchor, marked] = [row(at), row(chosen)];
       const keep = new Set(missing());
       pages = new Map([...pages].filter(([page]) => keep.has(page)));
       await want(true);
+      // Rows that came in above do not move what is looked at.
+      const moved = at > 0 && anchor !== null ? placeOf(anchor) : null;
+      if (moved !== null && moved !== at) element.scrollTop += ((moved - at) * rowHeight) / scale();
+      if (marked !== null) chosen = placeOf(marked) ?? chosen;
+      paint(true);
+    },
+    redraw: () => {
+      elements.clear();
+      paint(true);
     },
     move(by) {
       if (total === 0) return;

@@ -39,6 +39,8 @@ pub(crate) struct List {
     total: usize,
     /// Those of them that the search finds.
     matched: usize,
+    /// Nanoseconds of the longest of these, open ones included.
+    longest_ns: String,
     offset: usize,
     rows: Vec<Row>,
     facets: Facets,
@@ -73,6 +75,7 @@ struct Counts {
     error: usize,
     left_open: usize,
     root_missing: usize,
+    longest: u64,
 }
 
 impl List {
@@ -118,6 +121,7 @@ impl List {
             now_unix_nano: number(now),
             total,
             matched: found.len(),
+            longest_ns: number(counts.longest),
             offset: options.offset,
             rows: rows.collect(),
             facets: counts.into_facets(store),
@@ -141,6 +145,8 @@ impl Counts {
         }
         self.open += usize::from(sample.is_open);
         self.stuck += usize::from(limits.is_stuck(sample, now));
+        let age = sample.start.filter(|_| sample.is_open).map(|start| now.saturating_sub(start));
+        self.longest = self.longest.max(sample.duration.or(age).unwrap_or(0));
         self.left_open += usize::from(!sample.left_open.is_empty());
         self.root_missing += usize::from(sample.result_not_exported || sample.root.is_none());
     }

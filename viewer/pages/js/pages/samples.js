@@ -50,13 +50,18 @@ export async function samplesPage(root, context) {
       return answer.rows;
     },
     draw: (row, index) => sampleRow(row, index, longest),
+    name: (row) => `${row.trace_id} ${row.sample}`,
     settled: (first) => change({ at: first > 0 ? first : null }, { quiet: true }),
   });
 
   /** What an answer says of all samples that were found; @param {any} answer */
   function learn(answer) {
     setServerClock(answer.now_unix_nano);
-    longest = answer.rows.reduce((/** @type {number} */ most, /** @type {SampleRow} */ row) => Math.max(most, Number(row.duration_ns ?? 0)), 1);
+    const most = Math.max(1, Number(answer.longest_ns));
+    if (Math.abs(most / longest - 1) > 0.05) {
+      longest = most;
+      list.redraw();
+    }
     searchChips(chips, answer.facets, view.q, (q) => {
       box.set(q);
       search(q);
