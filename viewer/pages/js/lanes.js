@@ -93,7 +93,7 @@ export function statusBar(statuses) {
     return bar;
   });
   const text = Object.entries(statuses).map(([status, value]) => `${count(value)} ${status}`).join(", ");
-  return h("span", { class: "stack", role: "img", "aria-label": text, onmousemove: (/** @type {MouseEvent} */ event) => tip(event, text), onmouseleave: () => tip(null) }, parts);
+  return h("span", { class: "status-stack", role: "img", "aria-label": text, onmousemove: (/** @type {MouseEvent} */ event) => tip(event, text), onmouseleave: () => tip(null) }, parts);
 }
 
 /**

@@ -144,12 +144,12 @@ export function searchChips(root, facets, q, searched, quote) {
       const number = h("b", null, count(value));
       counts.push(number);
       return h("button", {
-        class: `chip ${look} ${is ? "on" : ""}`, "aria-pressed": String(is), title: `${term}\nwith Shift: all others`,
+        class: `facet ${look} ${is ? "on" : ""}`, "aria-pressed": String(is), title: `${term}\nwith Shift: all others`,
         onclick: (/** @type {MouseEvent} */ event) => toggle(event.shiftKey ? `-${term}` : term),
       }, text, " ", number);
     })));
   const excluded = [...active].filter((term) => term.startsWith("-") && term.length > 1).map((term) =>
-    h("button", { class: "chip on", "aria-pressed": "true", onclick: () => toggle(term) }, `not ${term.slice(1)}`));
+    h("button", { class: "facet on", "aria-pressed": "true", onclick: () => toggle(term) }, `not ${term.slice(1)}`));
   fill(root, groups, excluded.length > 0 && h("span", { class: "chips" }, excluded));
   shownChips.set(root, { kind, counts });
 }

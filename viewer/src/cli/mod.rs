@@ -85,11 +85,15 @@ enum Failure {
     #[error("cannot read {name}: {error}")]
     Read { name: String, error: String },
     #[error(
-        "{0} is no trace file: it holds neither OTLP/JSON, nor lines of XTuner, nor an answer of Jaeger"
+        "{0} is no trace file: it holds neither OTLP, nor lines of XTuner, nor an answer of Jaeger"
     )]
     Foreign(String),
     #[error("nothing to show: name a run's directory or a file, or a source by an option")]
     NoSource,
+    #[error(transparent)]
+    Receive(#[from] crate::source::ReceiveError),
+    #[error(transparent)]
+    Jaeger(#[from] crate::source::JaegerError),
     #[error(transparent)]
     Serve(#[from] crate::serve::ServeError),
     #[error("the system gives no random numbers for a token: {0}")]

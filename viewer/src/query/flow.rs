@@ -37,7 +37,7 @@ impl Flow {
     pub(super) fn new(
         store: &Store,
         samples: &Samples,
-        chosen: &[(&Sample, usize)],
+        chosen: &[(Sample, usize)],
         now: u64,
     ) -> Option<Self> {
         let extents = chosen.iter().filter_map(|(sample, _)| extent(store, sample, now));

@@ -7,7 +7,7 @@ use super::json::{ident, number};
 use super::samples::Row;
 use super::stuck::Limits;
 use super::totals::{Tally, Totals};
-use crate::rules::{Sample, Samples, StuckRule, compare, shown};
+use crate::rules::{Sample, Samples, StuckRule, order, shown};
 use crate::store::{Ident, Store};
 
 /// Most samples that are shown.
@@ -50,13 +50,15 @@ impl Group {
         now: u64,
         stuck: StuckRule,
     ) -> Result<Self, UnknownGroup> {
-        let is_it = |sample: &&Sample| sample.group.is_some_and(|id| is_shown_as(store, id, group));
-        let mut of_group: Vec<&Sample> = samples.iter().filter(is_it).collect();
+        let of_group = samples
+            .rows()
+            .filter(|row| row.group(store).is_some_and(|id| is_shown_as(store, id, group)));
+        let mut of_group: Vec<Sample> = of_group.map(|row| row.sample(store)).collect();
         let Some(id) = of_group.first().and_then(|sample| sample.group) else {
             return Err(UnknownGroup::Nowhere(group.to_owned()));
         };
         let mut steps: Vec<Ident> = of_group.iter().filter_map(|sample| sample.step).collect();
-        steps.sort_by(|one, other| compare(store, *one, *other));
+        steps.sort_by_cached_key(|step| order(store, *step));
         steps.dedup();
         let chosen = match step {
             None => steps.last().copied(),
@@ -71,8 +73,7 @@ impl Group {
         };
         of_group.retain(|sample| sample.step == chosen);
         of_group.sort_by_key(|sample| (sample.start.unwrap_or(u64::MAX), sample.trace));
-        let is_of_step = |sample: &Sample| sample.step == chosen;
-        let limits = Limits::new(store, samples, stuck, false, is_of_step);
+        let limits = Limits::of_step(store, samples, stuck, chosen);
         let mut tally = Tally::default();
         of_group.iter().for_each(|sample| tally.add(store, &limits, sample, now));
         let rows = of_group.iter().take(MOST);

@@ -11,8 +11,8 @@ use super::order::{Column, Found, part_in_order};
 use super::samples::Row;
 use super::search::{Finder, Search};
 use super::stuck::Limits;
-use super::summary::{StepChoice, UnknownStep, choose, steps};
-use crate::rules::{Samples, Status, StuckRule, compare};
+use super::summary::{StepChoice, UnknownStep, choose};
+use crate::rules::{Sample, Samples, Status, StuckRule, order};
 use crate::store::{Ident, Name, Store};
 
 /// Most values of a facet.
@@ -88,34 +88,31 @@ impl List {
         samples: &Samples,
         options: &ListOptions,
     ) -> Result<Self, UnknownStep> {
-        let step = match options.step {
-            StepChoice::All => None,
-            _ => choose(store, &steps(store, samples), &options.step)?,
-        };
+        let step = choose(store, samples.steps(), &options.step)?;
         let now = options.now;
-        let is_chosen = |sample: &crate::Sample| step.is_none() || sample.step == step;
-        let limits = Limits::new(store, samples, options.stuck, false, is_chosen);
+        let limits = Limits::of_step(store, samples, options.stuck, step);
         let mut finder = Finder::new(store, samples, &limits, now, &options.search);
         let (mut found, mut counts, mut total) = (Vec::new(), Counts::default(), 0);
         let (mut last, mut place) = (None, 0);
-        for (at, sample) in samples.iter().enumerate() {
-            place = if last == Some(sample.trace) { place + 1 } else { 0 };
-            last = Some(sample.trace);
-            if !is_chosen(sample) {
+        for (at, row) in samples.rows().enumerate() {
+            place = if last == Some(row.trace()) { place + 1 } else { 0 };
+            last = Some(row.trace());
+            if step.is_some() && row.step(store) != step {
                 continue;
             }
             total += 1;
-            if finder.finds(sample, at, place) {
-                let value = options.sort.value(sample, now);
+            let sample = row.sample(store);
+            if finder.finds(&sample, at, place) {
+                let value = options.sort.value(&sample, now);
                 found.push(Found { value, trace: sample.trace, place: place as u32 });
-                counts.add(store, sample, &limits, now);
+                counts.add(store, &sample, &limits, now);
             }
         }
         let page =
             part_in_order(store, &found, options.is_descending, options.offset, options.limit);
         let rows = page.iter().filter_map(|found| {
-            let sample = samples.of_trace(found.trace).get(found.place as usize)?;
-            Some(Row::whole(store, samples, sample, now, &limits))
+            let sample = samples.rows_of(found.trace).nth(found.place as usize)?.sample(store);
+            Some(Row::whole(store, samples, &sample, now, &limits))
         });
         Ok(Self {
             now_unix_nano: number(now),
@@ -131,7 +128,7 @@ impl List {
 }
 
 impl Counts {
-    fn add(&mut self, store: &Store, sample: &crate::Sample, limits: &Limits, now: u64) {
+    fn add(&mut self, store: &Store, sample: &Sample, limits: &Limits, now: u64) {
         *self.statuses.entry(sample.status).or_default() += 1;
         if let Some(step) = sample.step {
             *self.steps.entry(step).or_default() += 1;
@@ -153,7 +150,7 @@ impl Counts {
 
     fn into_facets(self, store: &Store) -> Facets {
         let mut steps: Vec<_> = self.steps.into_iter().collect();
-        steps.sort_by(|(one, _), (other, _)| compare(store, *one, *other));
+        steps.sort_by_cached_key(|(step, _)| order(store, *step));
         let steps = steps.split_off(steps.len().saturating_sub(VALUES));
         Facets {
             statuses: frequent(self.statuses, |status| status.text(store)),

@@ -10,9 +10,9 @@ use super::json::{ident, number};
 use super::rank::percentile;
 use super::samples::Row;
 use super::stuck::Limits;
-use super::summary::{StepChoice, UnknownStep, choose, steps};
+use super::summary::{StepChoice, UnknownStep, choose};
 use super::totals::{Tally, Totals};
-use crate::rules::{Sample, Samples, StuckRule, compare};
+use crate::rules::{Sample, Samples, StuckRule, order as order_of};
 use crate::store::{Ident, Store};
 
 /// Most groups that are shown.
@@ -100,17 +100,16 @@ impl Step {
         now: u64,
         stuck: StuckRule,
     ) -> Result<Self, UnknownStep> {
-        let available = steps(store, samples);
-        let step = choose(store, &available, choice)?;
-        let is_chosen = |sample: &Sample| step.is_none() || sample.step == step;
-        let limits = Limits::new(store, samples, stuck, false, is_chosen);
-        let mut chosen: Vec<(&Sample, usize)> = Vec::new();
+        let available = samples.steps();
+        let step = choose(store, available, choice)?;
+        let limits = Limits::of_step(store, samples, stuck, step);
+        let mut chosen: Vec<(Sample, usize)> = Vec::new();
         let (mut last, mut place) = (None, 0);
-        for sample in samples.iter() {
-            place = if last == Some(sample.trace) { place + 1 } else { 0 };
-            last = Some(sample.trace);
-            if is_chosen(sample) {
-                chosen.push((sample, place));
+        for row in samples.rows() {
+            place = if last == Some(row.trace()) { place + 1 } else { 0 };
+            last = Some(row.trace());
+            if step.is_none() || row.step(store) == step {
+                chosen.push((row.sample(store), place));
             }
         }
         let mut tally = Tally::default();
@@ -125,7 +124,7 @@ impl Step {
         let ending = ending(store, &chosen, now);
         let stragglers = stragglers(store, chosen, now);
         let stragglers =
-            stragglers.into_iter().map(|sample| Row::whole(store, samples, sample, now, &limits));
+            stragglers.into_iter().map(|sample| Row::whole(store, samples, &sample, now, &limits));
         let at = available.iter().position(|one| Some(*one) == step);
         let neighbour =
             |at: Option<usize>| ident(store, at.and_then(|at| available.get(at).copied()));
@@ -146,7 +145,7 @@ impl Step {
 
 fn rows(store: &Store, groups: HashMap<Ident, Tally>, order: GroupOrder) -> Vec<GroupRow> {
     let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by(|(one, _), (other, _)| compare(store, *one, *other));
+    groups.sort_by_cached_key(|(group, _)| order_of(store, *group));
     // The order above decides between equals.
     match order {
         GroupOrder::Group => {}
@@ -174,7 +173,7 @@ fn sort_by_number(groups: &mut Vec<(Ident, Tally)>, number: impl Fn(&mut Tally) 
     groups.extend(keyed.into_iter().map(|(_, group, tally)| (group, tally)));
 }
 
-fn ending(store: &Store, chosen: &[(&Sample, usize)], now: u64) -> Option<Ending> {
+fn ending(store: &Store, chosen: &[(Sample, usize)], now: u64) -> Option<Ending> {
     let extents: Vec<_> =
         chosen.iter().filter_map(|(sample, _)| extent(store, sample, now)).collect();
     let from = extents.iter().map(|(start, _)| *start).min()?;
@@ -189,16 +188,16 @@ fn ending(store: &Store, chosen: &[(&Sample, usize)], now: u64) -> Option<Ending
     })
 }
 
-fn stragglers<'a>(store: &Store, chosen: Vec<(&'a Sample, usize)>, now: u64) -> Vec<&'a Sample> {
+fn stragglers(store: &Store, chosen: Vec<(Sample, usize)>, now: u64) -> Vec<Sample> {
     let ends = chosen.into_iter().filter_map(|(sample, _)| {
-        let (start, end) = extent(store, sample, now)?;
+        let (start, end) = extent(store, &sample, now)?;
         // The open ones by their age.
         let end =
             if sample.is_open { (u64::MAX, now - start.min(now)) } else { (end, end - start) };
         Some((std::cmp::Reverse(end), sample.trace, sample))
     });
     let mut ends: Vec<_> = ends.collect();
-    let key = |(end, trace, _): &(std::cmp::Reverse<(u64, u64)>, _, &Sample)| (*end, *trace);
+    let key = |(end, trace, _): &(std::cmp::Reverse<(u64, u64)>, _, Sample)| (*end, *trace);
     if ends.len() > STRAGGLERS {
         ends.select_nth_unstable_by_key(STRAGGLERS, key);
         ends.truncate(STRAGGLERS);

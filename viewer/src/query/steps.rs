@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 use super::json::{ident, number};
 use super::stuck::Limits;
 use super::totals::{Tally, Totals};
-use crate::rules::{Samples, StuckRule, compare};
+use crate::rules::{Samples, StuckRule};
 use crate::store::{Ident, Store};
 
 /// Most steps that are shown: the last.
@@ -36,26 +36,24 @@ struct StepRow {
 impl Steps {
     /// Adds up all samples. What is stuck is judged by the spans of the same step.
     pub(crate) fn new(store: &Store, samples: &Samples, now: u64, stuck: StuckRule) -> Self {
-        let limits = Limits::new(store, samples, stuck, true, |_| true);
+        let limits = Limits::of_each_step(store, samples, stuck);
         let mut by_step: HashMap<Ident, (Tally, HashSet<Ident>)> = HashMap::new();
         let mut without = 0;
-        for sample in samples.iter() {
+        for sample in samples.iter(store) {
             let Some(step) = sample.step else {
                 without += 1;
                 continue;
             };
             let (tally, groups) = by_step.entry(step).or_default();
-            tally.add(store, &limits, sample, now);
+            tally.add(store, &limits, &sample, now);
             groups.extend(sample.group);
         }
-        let mut steps: Vec<_> = by_step.into_iter().collect();
-        steps.sort_by(|(one, _), (other, _)| compare(store, *one, *other));
+        let steps = samples.steps();
         let count = steps.len();
-        let last = steps.split_off(count.saturating_sub(MOST));
-        let rows = last.into_iter().map(|(step, (tally, groups))| StepRow {
-            step: ident(store, Some(step)),
-            groups: groups.len(),
-            totals: tally.into_totals(store),
+        let rows = steps[count.saturating_sub(MOST)..].iter().filter_map(|step| {
+            let (tally, groups) = by_step.remove(step)?;
+            let totals = tally.into_totals(store);
+            Some(StepRow { step: ident(store, Some(*step)), groups: groups.len(), totals })
         });
         Self { now_unix_nano: number(now), count, without, rows: rows.collect() }
     }

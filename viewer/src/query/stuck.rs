@@ -1,10 +1,9 @@
 //! How long spans of a stage may be open before they count as stuck.
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
-use super::rank::percentile;
 use crate::rules::{Sample, Samples, StuckRule};
-use crate::store::{Ident, Name, SpanNumber, Store};
+use crate::store::{Ident, Name, Store};
 
 /// The limits of the stages in which samples are now.
 #[derive(Debug, Default)]
@@ -14,45 +13,52 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Judges by the spans of the samples that are chosen; if `is_by_step`, by those of the same step.
-    /// Looks at all spans, if a sample is open at all.
-    pub(super) fn new(
+    /// Judges by the spans of a step, or by all.
+    pub(super) fn of_step(
         store: &Store,
         samples: &Samples,
         rule: StuckRule,
-        is_by_step: bool,
-        is_chosen: impl Fn(&Sample) -> bool,
+        step: Option<Ident>,
     ) -> Self {
-        let mut durations: HashMap<(Option<Ident>, Name), Vec<u64>> = HashMap::new();
-        let mut stages = hashbrown::HashSet::new();
-        for sample in samples.iter().filter(|sample| sample.is_open && is_chosen(sample)) {
-            if let Some(current) = sample.current {
-                stages.insert(current.stage);
-                let step = sample.step.filter(|_| is_by_step);
-                durations.entry((step, current.stage)).or_default();
+        let stages = samples.open(step).filter_map(|row| row.current().map(|(_, stage)| stage));
+        let mut limits = Self::default();
+        limits.add(store, samples, rule, step, None, &stages.collect());
+        limits
+    }
+
+    /// Judges each sample by the spans of its step.
+    pub(super) fn of_each_step(store: &Store, samples: &Samples, rule: StuckRule) -> Self {
+        let mut stages: HashMap<Option<Ident>, HashSet<Name>> = HashMap::new();
+        for row in samples.open(None) {
+            if let Some((_, stage)) = row.current() {
+                stages.entry(row.step(store)).or_default().insert(stage);
             }
         }
+        let mut limits = Self { is_by_step: true, ..Self::default() };
+        for (step, stages) in &stages {
+            limits.add(store, samples, rule, *step, *step, stages);
+        }
+        limits
+    }
+
+    fn add(
+        &mut self,
+        store: &Store,
+        samples: &Samples,
+        rule: StuckRule,
+        step: Option<Ident>,
+        key: Option<Ident>,
+        stages: &HashSet<Name>,
+    ) {
         if stages.is_empty() {
-            return Self::default();
+            return;
         }
-        for number in (0..store.stats().spans as u32).map(SpanNumber) {
-            let record = store.record(number);
-            if !record.is_finished() || !stages.contains(&record.stage) {
-                continue;
-            }
-            let Some(sample) = samples.of_span(store, number).filter(|s| is_chosen(s)) else {
-                continue;
-            };
-            let step = sample.step.filter(|_| is_by_step);
-            if let Some(durations) = durations.get_mut(&(step, record.stage)) {
-                durations.push(record.duration());
-            }
+        let totals = samples.totals(store, step);
+        for stage in stages {
+            let durations = totals.stages.get(stage).map(|stage| &stage.durations);
+            let limit = durations.and_then(|all| rule.threshold(all.len(), all.percentile(50)));
+            self.by_stage.extend(limit.map(|limit| ((key, *stage), limit)));
         }
-        let by_stage = durations.into_iter().filter_map(|(stage, mut durations)| {
-            let median = percentile(&mut durations, 50)?;
-            Some((stage, rule.threshold(durations.len(), median)?))
-        });
-        Self { by_stage: by_stage.collect(), is_by_step }
     }
 
     /// Nanoseconds beyond which an open sample is stuck in its stage, if that can be said.

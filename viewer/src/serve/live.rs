@@ -72,11 +72,11 @@ impl Live {
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         let mut data = self.data.write().unwrap_or_else(PoisonError::into_inner);
         let Data { store, samples, report, version } = &mut *data;
+        let before = store.version();
         sources.poll(store);
-        let has_changed = store.has_changed();
         samples.refresh(store);
         let seen = sources.report();
-        if has_changed || *report != seen || *version == 0 {
+        if store.version() != before || *report != seen || *version == 0 {
             *report = seen;
             *version += 1;
             self.version.send_replace(*version);

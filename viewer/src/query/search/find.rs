@@ -297,7 +297,7 @@ fn spans(
     let mut count = 0;
     for trace in store.traces() {
         first.push(count);
-        count += samples.of_trace(trace).len();
+        count += samples.rows_of(trace).count();
     }
     let mut found = vec![false; count];
     for span in (0..store.stats().spans as u32).map(SpanNumber) {
