@@ -12,12 +12,14 @@ mod source;
 mod store;
 
 pub use query::{
-    CurrentSpan, ErrorGroup, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward,
-    SelfTime, StageRow, StepChoice, StuckSpan, Summary, SummaryOptions, UnknownStep, tree,
+    ComparedErrors, ComparedRun, ComparedStage, Comparison, CurrentSpan, ErrorGroup, ExportError,
+    ExportFormat, ExportOptions, Exported, LastFinished, Losses, LostSample, OccupancyRow,
+    OpenSample, Reward, RunMeasures, SelfTime, StageMeasures, StageRow, StepChoice, StuckSpan,
+    Summary, SummaryOptions, UnknownStep, Verdict, export, tree,
 };
 pub use rules::{Current, Sample, SampleRow, Samples, Status, StuckRule};
 pub use source::{
-    FileReport, Inbox, InboxReport, JaegerError, JaegerQuery, OpenError, ReceiveError,
+    FileReport, Inbox, InboxReport, JaegerError, JaegerQuery, OpenError, Progress, ReceiveError,
     RecordingReport, Refused, SourceReport, Sources,
 };
 pub use store::{Failure, Ident, Name, Only, Origin, SpanNumber, Stats, Store, TraceNumber};

@@ -171,10 +171,7 @@ fn what_is_no_trace_file_is_refused_with_what_to_do() {
     fs::write(path("binary.recording"), [7; 100_000]).unwrap();
     fs::create_dir(path("empty")).unwrap();
     let refused = [
-        (
-            "notes.txt",
-            "notes.txt is no trace file: it holds neither OTLP/JSON, nor lines of XTuner",
-        ),
+        ("notes.txt", "notes.txt is no trace file: it holds neither OTLP, nor lines of XTuner"),
         ("numbers.json", "numbers.json is no trace file"),
         ("binary.recording", "cannot read binary.recording: this is not a recording"),
         ("empty", "holds neither .jsonl files nor recordings; name the directory of a run"),

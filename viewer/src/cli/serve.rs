@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Failure, Stuck, print};
+use crate::rules::Samples;
 use crate::serve::{Access, Live, Options, Server, Token};
 use crate::source::{JaegerQuery, Sources};
 use crate::store::{Only, Store};
@@ -74,7 +75,13 @@ pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
     print(&format!("{url}\n"))?;
     let only = Only { services: arguments.service, runs: arguments.run_id };
     let store = Store::new(arguments.memory_limit.saturating_mul(1 << 20)).only(only);
-    let live = Arc::new(Live::new(sources, store, arguments.now, arguments.stuck.rule()));
+    let live = Arc::new(Live::new(
+        sources,
+        store,
+        Samples::default(),
+        arguments.now,
+        arguments.stuck.rule(),
+    ));
     live.follow().map_err(Failure::Thread)?;
     if arguments.open
         && let Err(error) = open::that_detached(&url)

@@ -1,6 +1,8 @@
 //! Questions and their answers: pure functions of a store and its samples.
 
+mod compare;
 mod course;
+mod export;
 mod flow;
 mod group;
 mod json;
@@ -13,13 +15,19 @@ mod samples;
 mod search;
 mod stages;
 mod state;
+mod statistics;
 mod step;
 mod steps;
 mod stuck;
 mod summary;
 mod totals;
 mod tree;
+mod watch;
 
+pub use compare::{
+    ComparedErrors, ComparedRun, ComparedStage, Comparison, RunMeasures, StageMeasures, Verdict,
+};
+pub use export::{ExportError, ExportFormat, ExportOptions, Exported, export};
 pub(crate) use group::Group;
 pub(crate) use list::{List, ListOptions};
 pub(crate) use order::Column;
@@ -36,3 +44,4 @@ pub(crate) use steps::Steps;
 pub use summary::{StepChoice, SummaryOptions, UnknownStep};
 pub use tree::tree;
 pub(crate) use tree::{duration, printable};
+pub(crate) use watch::{Happening, News, Watch};

@@ -38,17 +38,6 @@ pub enum StepChoice {
     One(String),
 }
 
-impl StepChoice {
-    /// What a person means: `all`, `latest`, or the id of one.
-    pub(crate) fn of(word: &str) -> Self {
-        match word {
-            "all" => Self::All,
-            "latest" => Self::Latest,
-            step => Self::One(step.to_owned()),
-        }
-    }
-}
-
 /// A step that no sample has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no sample is of step {step}; there {}", there_are(available))]
@@ -285,6 +274,26 @@ impl Question<'_> {
 
     fn age(&self, since: u64) -> u64 {
         self.options.now.saturating_sub(since)
+    }
+}
+
+impl StepChoice {
+    /// As people write it: `all`, `latest`, or the id of a step.
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "all" => Self::All,
+            "latest" => Self::Latest,
+            step => Self::One(step.to_owned()),
+        }
+    }
+
+    /// The step that is meant; `None` for all of them.
+    pub(super) fn find(
+        &self,
+        store: &Store,
+        samples: &Samples,
+    ) -> Result<Option<Ident>, UnknownStep> {
+        choose(store, samples.steps(), self)
     }
 }
 

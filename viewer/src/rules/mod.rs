@@ -2,6 +2,7 @@
 //!
 //! Pure functions of a store. The rules are those of `docs/viewer.md`, and hold for all sources.
 
+mod lanes;
 mod look;
 mod row;
 mod sample;
@@ -13,6 +14,7 @@ mod stuck;
 mod totals;
 mod tree;
 
+pub(crate) use lanes::{LaneBuilder, Lanes, Slice};
 pub use row::SampleRow;
 pub use sample::{Current, Sample};
 pub use samples::Samples;

@@ -84,6 +84,14 @@ impl Sorted {
         (until(&self.base) + until(&self.added)).saturating_sub(until(&self.removed))
     }
 
+    /// All of them in order.
+    pub(crate) fn to_vec(&self) -> Vec<u64> {
+        let mut all = self.clone();
+        all.settle();
+        all.merge();
+        all.base
+    }
+
     pub(super) fn bytes(&self) -> usize {
         8 * (self.base.capacity() + self.added.capacity() + self.removed.capacity())
     }

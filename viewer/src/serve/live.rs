@@ -43,9 +43,15 @@ pub(crate) struct Question<'a> {
 }
 
 impl Live {
-    /// Nothing is read yet. `now` stands for the clock, if it is given.
-    pub(crate) fn new(sources: Sources, store: Store, now: Option<u64>, stuck: StuckRule) -> Self {
-        let (samples, report) = (Samples::default(), SourceReport::default());
+    /// Of what was read so far. `now` stands for the clock, if it is given.
+    pub(crate) fn new(
+        sources: Sources,
+        store: Store,
+        samples: Samples,
+        now: Option<u64>,
+        stuck: StuckRule,
+    ) -> Self {
+        let report = SourceReport::default();
         Self {
             data: RwLock::new(Data { store, samples, report, version: 0 }),
             sources: sources.into(),

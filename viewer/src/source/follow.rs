@@ -89,6 +89,11 @@ impl Follower {
         &self.report
     }
 
+    /// Bytes that are there and were not read.
+    pub(super) fn left(&self) -> u64 {
+        self.input.stored_len().map_or(0, |len| len.saturating_sub(self.report.bytes))
+    }
+
     /// Reads a piece again.
     pub(super) fn again(
         &mut self,

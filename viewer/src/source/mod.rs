@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
@@ -18,6 +19,7 @@ mod live;
 mod message;
 mod otlp;
 mod parse;
+mod progress;
 mod received;
 mod recording;
 mod report;
@@ -28,12 +30,13 @@ use follow::{FileId, Follower, file_id};
 pub use inbox::{Inbox, Refused};
 pub use otlp::ReceiveError;
 use parse::Reader;
+pub use progress::Progress;
 use received::{Feeder, Received};
 use recording::Recorded;
 pub use recording::RecordingReport;
 pub use report::{FileReport, InboxReport, SourceReport};
 
-use crate::store::{Store, TraceNumber};
+use crate::store::{Place, SpanNumber, Store, TraceNumber};
 
 /// Files, recordings and what is sent, read into a store again and again.
 ///
@@ -112,6 +115,7 @@ impl Sources {
     /// Reads what is new into the store.
     pub fn poll(&mut self, store: &mut Store) {
         self.look_for_files();
+        self.reader.progress.expect(self.followers.iter().map(Follower::left).sum());
         // A span that has ended since is in a file that is read afterwards.
         for recording in &mut self.recordings {
             recording.poll(&mut self.reader, store);
@@ -165,15 +169,29 @@ impl Sources {
     }
 
     /// Reads the details of a trace again that made room for others. What a store gives of a span whose
-    /// details are not there has no attributes, events and links.
+    /// details are not there has no attributes, events and links. Those of other traces make room, so that
+    /// the store exceeds its limit by no more than this trace.
     pub fn restore(&mut self, store: &mut Store, trace: TraceNumber) {
-        for (chunk, place) in store.missing(trace) {
-            let Some(follower) = self.followers.get_mut(place.file as usize) else { continue };
-            // What cannot be read now may be read the next time.
-            if let Ok(batch) = follower.again(place, &mut self.reader, store) {
-                store.put_back(chunk, batch);
-            }
+        if store.missing(trace).is_empty() {
+            return;
         }
+        store.make_room();
+        for (chunk, place) in store.missing(trace) {
+            self.read_again(store, chunk, place);
+        }
+    }
+
+    /// The same for one span, by which the store exceeds its limit by no more than a mebibyte or a line.
+    pub(crate) fn restore_span(&mut self, store: &mut Store, span: SpanNumber) {
+        if let Some((chunk, place)) = store.missing_of(span) {
+            store.make_room();
+            self.read_again(store, chunk, place);
+        }
+    }
+
+    /// How far a poll is, for another thread.
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.reader.progress)
     }
 
     /// Asks a Jaeger for its traces, again and again on a thread of its own, until the sources are
@@ -195,6 +213,14 @@ impl Sources {
             files: self.followers.iter().map(|file| file.report().clone()).collect(),
             recordings: self.recordings.iter().map(|one| one.report().clone()).collect(),
             inboxes: self.received.iter().map(Received::report).collect(),
+        }
+    }
+
+    fn read_again(&mut self, store: &mut Store, chunk: u32, place: Place) {
+        let Some(follower) = self.followers.get_mut(place.file as usize) else { return };
+        // What cannot be read now may be read the next time.
+        if let Ok(batch) = follower.again(place, &mut self.reader, store) {
+            store.put_back(chunk, batch);
         }
     }
 

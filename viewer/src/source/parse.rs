@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::num::NonZero;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use memchr::memchr;
@@ -13,6 +13,7 @@ use stagetrace_wire::otlp::protobuf::read_request;
 use super::blocks::{Block, Blocks};
 use super::input::Input;
 use super::line::{self, Held};
+use super::progress::Progress;
 use super::report::FileReport;
 use super::scan::Buffers;
 use crate::store::{Batch, Caches, Encoder, Place, Standing, Store, Tables};
@@ -29,12 +30,15 @@ pub(super) struct Reader {
     buffers: Buffers,
     /// The number of the file that is read.
     pub(super) file: u32,
+    pub(super) progress: Arc<Progress>,
 }
 
 /// The spans of a block, and what it says of its lines.
 #[derive(Default)]
 struct Parsed {
     batch: Batch,
+    /// Bytes of the block.
+    bytes: u64,
     /// Of this block alone: its first line is line 1.
     report: FileReport,
 }
@@ -54,6 +58,7 @@ pub(super) fn read_on(
         while let Some(block) = blocks.next(input, len)? {
             let parsed = reader.parse(&block, is_first, store.shared_tables());
             is_first = false;
+            reader.progress.add(parsed.bytes, parsed.batch.spans.len());
             take(parsed, store, report);
         }
         return Ok(());
@@ -62,6 +67,7 @@ pub(super) fn read_on(
     let tables = store.lend_tables();
     let number = reader.file;
     let result = read_on_many(blocks, input, len, &tables, (number, is_first), |parsed| {
+        reader.progress.add(parsed.bytes, parsed.batch.spans.len());
         take(parsed, store, report);
     });
     store.return_tables(tables);
@@ -112,6 +118,7 @@ pub(super) fn read_pending(
     }
     let block = Block { start, bytes: pending.to_vec(), ..Block::default() };
     let parsed = reader.parse(&block, is_first, store.shared_tables());
+    reader.progress.add(parsed.bytes, parsed.batch.spans.len());
     take(parsed, store, report);
     true
 }
@@ -200,7 +207,7 @@ impl Reader {
             let len = block.bytes.len() as u64;
             batch.place = Some(Place { file: self.file, start: block.start, len });
         }
-        Parsed { batch, report }
+        Parsed { batch, bytes: block.bytes.len() as u64, report }
     }
 
     /// Reads a document: one JSON value over many lines.
@@ -208,6 +215,7 @@ impl Reader {
         let mut encoder = Encoder::new(store.shared_tables(), &mut self.caches);
         let held = line::read(without_bom(text, true), &mut encoder, &mut self.buffers)?;
         let batch = encoder.take();
+        self.progress.add(text.len() as u64, batch.spans.len());
         store.take(batch);
         Ok(held)
     }

@@ -321,6 +321,11 @@ impl Store {
         encode::lock(&self.tables).origins.clone()
     }
 
+    /// Who recorded a span, by the number in its record.
+    pub(crate) fn origin(&self, number: u32) -> Origin {
+        encode::lock(&self.tables).origins.get(number as usize).cloned().unwrap_or_default()
+    }
+
     pub(crate) fn record(&self, span: SpanNumber) -> &Record {
         &self.spans[span.0 as usize]
     }

@@ -53,6 +53,12 @@ impl Store {
         missing
     }
 
+    /// Where the details of a span are to be read again, if they made room and can be.
+    pub(crate) fn missing_of(&self, span: SpanNumber) -> Option<(u32, Place)> {
+        let chunk = self.record(span).chunk;
+        Some((chunk, self.chunks.missing(chunk)?))
+    }
+
     /// Puts details back that were read again. If they are not those that they were, since the file was
     /// written anew, they are gone.
     pub(crate) fn put_back(&mut self, chunk: u32, batch: Batch) {
@@ -78,7 +84,7 @@ impl Store {
     }
 
     /// Lets the oldest details go that can be read again, while there is too little room.
-    fn make_room(&mut self) {
+    pub(crate) fn make_room(&mut self) {
         while self.bytes() > self.max_bytes {
             if !self.chunks.evict() {
                 self.is_full = true;

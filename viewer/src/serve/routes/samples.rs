@@ -38,7 +38,7 @@ pub(super) async fn samples(State(live): State<Arc<Live>>, Query(asked): Query<A
         }
         let options = ListOptions {
             search,
-            step: asked.step.as_deref().map_or(StepChoice::All, StepChoice::of),
+            step: asked.step.as_deref().map_or(StepChoice::All, StepChoice::parse),
             sort,
             is_descending: asked.desc,
             offset: asked.offset,

@@ -22,7 +22,7 @@ pub(super) async fn step(
     Query(Asked { step, sort }): Query<Asked>,
 ) -> Response {
     answer(live, move |question| {
-        let step = step.as_deref().map_or(StepChoice::Latest, StepChoice::of);
+        let step = step.as_deref().map_or(StepChoice::Latest, StepChoice::parse);
         let order = sort.as_deref().map_or(Ok(GroupOrder::default()), GroupOrder::of);
         let order = order.map_err(|unknown| Refusal::Invalid(unknown.to_string()))?;
         let (store, samples) = (&question.data.store, &question.data.samples);
