@@ -16,7 +16,20 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Asked of every run; others need an id of it.
-const QUESTIONS: &[&str] = &["state", "overview", "overview?step=latest"];
+const QUESTIONS: &[&str] = &[
+    "state",
+    "overview",
+    "overview?step=latest",
+    "samples?limit=200&sort=start&desc=true",
+    "samples?limit=200&sort=duration&offset=199800",
+    "samples?limit=200&sort=id&q=status:failed%20error:503",
+    "samples?limit=200&q=12345",
+    "samples?limit=200&q=stage:judger",
+    "samples?limit=200&q=attr:prompt.tokens==7",
+    "group?group=777",
+    "step?step=latest",
+    "steps",
+];
 
 struct Viewer {
     process: Child,

@@ -3,7 +3,11 @@
 import { ask, follow, isStatic, Refused } from "./api.js";
 import { fill, h, tip } from "./dom.js";
 import { bytes, count, counted, plain } from "./format.js";
+import { groupPage } from "./pages/group.js";
 import { overview } from "./pages/overview.js";
+import { samplesPage } from "./pages/samples.js";
+import { stepPage } from "./pages/step.js";
+import { stepsPage } from "./pages/steps.js";
 import { change, go, here, link } from "./router.js";
 
 /**
@@ -36,6 +40,10 @@ import { change, go, here, link } from "./router.js";
 /** @type {Record<string, Page>} */
 const PAGES = {
   overview: { title: "Overview", key: "o", open: overview },
+  samples: { title: "Samples", key: "s", open: samplesPage },
+  steps: { title: "Steps", key: "g", open: stepsPage },
+  step: { title: "Step", open: stepPage },
+  group: { title: "Group", open: groupPage },
 };
 
 const header = /** @type {HTMLElement} */ (document.getElementById("top"));

@@ -1,15 +1,26 @@
 //! Questions and their answers: pure functions of a store and its samples.
 
 mod compare;
+mod course;
 mod export;
+mod flow;
+mod group;
 mod json;
+mod list;
+mod order;
 mod overview;
+mod rank;
 mod rows;
 mod samples;
+mod search;
 mod stages;
 mod state;
 mod statistics;
+mod step;
+mod steps;
+mod stuck;
 mod summary;
+mod totals;
 mod tree;
 mod watch;
 
@@ -17,13 +28,19 @@ pub use compare::{
     ComparedErrors, ComparedRun, ComparedStage, Comparison, RunMeasures, StageMeasures, Verdict,
 };
 pub use export::{ExportError, ExportFormat, ExportOptions, Exported, export};
+pub(crate) use group::Group;
+pub(crate) use list::{List, ListOptions};
+pub(crate) use order::Column;
 pub(crate) use overview::Overview;
 pub use rows::{
     CurrentSpan, LastFinished, Latency, Losses, LostSample, OccupancyRow, OpenSample, Reward,
     SelfTime, StuckSpan, Summary,
 };
+pub(crate) use search::Search;
 pub use stages::{ErrorGroup, StageRow};
 pub(crate) use state::State;
+pub(crate) use step::{GroupOrder, Step};
+pub(crate) use steps::Steps;
 pub use summary::{StepChoice, SummaryOptions, UnknownStep};
 pub use tree::tree;
 pub(crate) use tree::{duration, printable};

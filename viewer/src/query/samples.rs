@@ -3,7 +3,9 @@
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use super::course::Course;
 use super::json::{ident, number};
+use super::stuck::Limits;
 use crate::rules::{Sample, Samples};
 use crate::store::{Ident, Store};
 
@@ -28,8 +30,14 @@ pub(crate) struct Row {
     /// What it is in, and since when; of a lost one what it was in.
     stage: Option<String>,
     stage_age_ns: Option<String>,
+    /// Nanoseconds in its stage beyond which it is stuck, if that was asked and can be said.
+    threshold_ns: Option<String>,
+    is_stuck: bool,
     spans: u32,
+    /// Spans that are open though the root has ended.
+    left_open: usize,
     reward: Option<f64>,
+    passed: Option<bool>,
     prompt_tokens: Option<i64>,
     completion_tokens: Option<i64>,
     finish_reason: Option<String>,
@@ -37,6 +45,9 @@ pub(crate) struct Row {
     error: Option<String>,
     /// The name of the root.
     name: Option<String>,
+    /// The stages right below the root, if they were asked for.
+    #[serde(flatten)]
+    course: Course,
 }
 
 impl Row {
@@ -66,14 +77,37 @@ impl Row {
             duration_ns: sample.duration.map(number).or_else(open_age),
             stage: sample.current.map(|current| text(current.stage)),
             stage_age_ns: sample.current.map(|current| age(current.since)),
+            threshold_ns: None,
+            is_stuck: false,
             spans: sample.finished_spans,
+            left_open: sample.left_open.len(),
             reward: sample.reward(),
+            passed: sample.passed(),
             prompt_tokens: sample.prompt_tokens(),
             completion_tokens: sample.completion_tokens(),
             finish_reason: sample.finish_reason().map(text),
             error_stage: sample.error.map(|error| text(store.stage(error))),
             error,
             name: sample.root.map(|root| text(store.record(root).name)),
+            course: Course::default(),
+        }
+    }
+
+    /// With the stages that it went through, and whether it is stuck. Takes time in proportion to the
+    /// spans of its trace.
+    pub(super) fn whole(
+        store: &Store,
+        samples: &Samples,
+        sample: &Sample,
+        now: u64,
+        limits: &Limits,
+    ) -> Self {
+        let row = Self::new(store, samples, sample, now);
+        Self {
+            course: Course::new(store, samples, sample, row.sample, now),
+            threshold_ns: limits.of(sample).map(number),
+            is_stuck: limits.is_stuck(sample, now),
+            ..row
         }
     }
 }

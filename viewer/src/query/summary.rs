@@ -1,6 +1,5 @@
 //! The whole at a glance, of all steps or of one.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
@@ -14,7 +13,7 @@ use super::rows::{
 use super::stages::StageRow;
 use crate::rules::{Sample, Samples, Sorted, StuckRule, Totals, order, shown};
 use crate::source::SourceReport;
-use crate::store::{Ident, SpanNumber, Store};
+use crate::store::{Ident, Name, SpanNumber, Store};
 
 /// What to sum up, and when it is asked.
 #[derive(Clone, Debug)]
@@ -352,19 +351,22 @@ pub(super) fn resource_texts(store: &Store, keys: &[&str]) -> Vec<String> {
 
 /// The names from the root to a span, as far as they are known.
 pub(super) fn path(store: &Store, span: SpanNumber) -> Vec<String> {
+    path_names(store, span).into_iter().map(|name| store.text(name)).collect()
+}
+
+/// The same as numbers.
+pub(super) fn path_names(store: &Store, span: SpanNumber) -> Vec<Name> {
     const LONGEST: usize = 64;
     let recorded = store.path(span);
     if !recorded.is_empty() {
-        return recorded.into_iter().map(|name| store.text(name)).collect();
+        return recorded;
     }
     let mut path = Vec::new();
     let mut next = Some(span);
     while let Some(here) = next.filter(|_| path.len() < LONGEST) {
-        let record = store.record(here);
-        path.push((Reverse(path.len()), store.text(record.name)));
-        let trace = store.trace_id(crate::TraceNumber(record.trace));
-        next = record.parent.and_then(|parent| store.find_span(trace, parent));
+        path.push(store.record(here).name);
+        next = store.parent(here);
     }
-    path.sort();
-    path.into_iter().map(|(_, name)| name).collect()
+    path.reverse();
+    path
 }

@@ -95,6 +95,12 @@ impl Samples {
         self.row_of_span(store, span).map(|row| row.sample(store))
     }
 
+    /// The place of a span's sample among those of its trace.
+    pub(crate) fn place(&self, span: SpanNumber) -> Option<usize> {
+        let owner = *self.owners.get(span.0 as usize).filter(|owner| **owner != NONE)?;
+        Some((owner & !COUNTED) as usize)
+    }
+
     /// Nanoseconds of an ended span in which none of its ended children ran.
     pub fn self_ns(&self, span: SpanNumber) -> u64 {
         self.self_ns.get(span.0 as usize).copied().unwrap_or(0)

@@ -41,7 +41,16 @@ assets! {
     "js/api.js": SCRIPT,
     "js/charts.js": SCRIPT,
     "js/table.js": SCRIPT,
+    "js/ages.js": SCRIPT,
+    "js/lanes.js": SCRIPT,
+    "js/flow.js": SCRIPT,
+    "js/search.js": SCRIPT,
+    "js/virtual.js": SCRIPT,
     "js/pages/overview.js": SCRIPT,
+    "js/pages/samples.js": SCRIPT,
+    "js/pages/group.js": SCRIPT,
+    "js/pages/steps.js": SCRIPT,
+    "js/pages/step.js": SCRIPT,
     "js/main.js": SCRIPT,
 }
 

@@ -1,5 +1,6 @@
 //! Details of a span, made of bytes when they are asked for.
 
+use hashbrown::HashSet;
 use stagetrace_wire::id::{SpanId, TraceId};
 use stagetrace_wire::span::{Attributes, Event, Link, Span, Status, Value};
 
@@ -25,6 +26,27 @@ impl Store {
         span.status.code = record.code;
         read(&tables, self.details(&self.spans[number.0 as usize]), &mut span);
         span
+    }
+
+    /// Whether the span has an attribute of one of these names and with such a value. Of
+    /// details that are not in memory nothing is known.
+    pub(crate) fn has_attribute(
+        &self,
+        number: SpanNumber,
+        keys: &HashSet<Name>,
+        is_value: &mut impl FnMut(&Value) -> bool,
+    ) -> bool {
+        let tables = lock(&self.tables);
+        let repeated = |number| tables.repeated_value(number);
+        let mut bytes = Bytes(self.details(&self.spans[number.0 as usize]));
+        for _ in 0..bytes.number() {
+            if !keys.contains(&Name(bytes.number() as u32)) {
+                skip_value(&mut bytes);
+            } else if is_value(&bytes.value(&repeated)) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Names from the root to the span, where a live file has them.

@@ -7,7 +7,7 @@
 use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex};
 
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap, HashSet, HashTable};
 use stagetrace_wire::id::{SpanId, TraceId};
 
 mod arena;
@@ -235,6 +235,12 @@ impl Store {
         self.place_of(trace.0, id).map(SpanNumber)
     }
 
+    /// The parent of a span, if it is there.
+    pub(crate) fn parent(&self, span: SpanNumber) -> Option<SpanNumber> {
+        let record = self.record(span);
+        self.place_of(record.trace, record.parent?).map(SpanNumber)
+    }
+
     /// How many spans a trace has.
     pub fn len_of(&self, trace: TraceNumber) -> usize {
         self.traces[trace.0 as usize].count as usize
@@ -248,6 +254,17 @@ impl Store {
     /// Calls a function with the text of a name.
     pub(crate) fn with_text<R>(&self, name: Name, call: impl FnOnce(&str) -> R) -> R {
         call(encode::lock(&self.tables).text(name))
+    }
+
+    /// Calls a function with the texts of all names, which asks the store for nothing else.
+    pub(crate) fn with_texts<R>(&self, call: impl FnOnce(&Tables) -> R) -> R {
+        call(&encode::lock(&self.tables))
+    }
+
+    /// The names whose text is such a one.
+    pub(crate) fn names_where(&self, is_one: impl Fn(&str) -> bool) -> HashSet<Name> {
+        let tables = encode::lock(&self.tables);
+        tables.names().filter(|(_, text)| is_one(text)).map(|(name, _)| name).collect()
     }
 
     /// The stage of a span.

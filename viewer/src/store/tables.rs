@@ -69,8 +69,13 @@ impl Tables {
         }
     }
 
-    pub(super) fn text(&self, name: Name) -> &str {
+    pub(crate) fn text(&self, name: Name) -> &str {
         str::from_utf8(self.names.get(name.0)).unwrap_or_default()
+    }
+
+    /// Every name with its text.
+    pub(super) fn names(&self) -> impl Iterator<Item = (Name, &str)> {
+        (0..self.names.all.len() as u32).map(|number| (Name(number), self.text(Name(number))))
     }
 
     /// The number of a value that repeats; `None` if there is no room for more of them.

@@ -14,6 +14,8 @@ use stagetrace_viewer::{
     SummaryOptions,
 };
 
+pub(crate) mod serve;
+
 /// Long enough for a machine that does other things too.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 

@@ -182,5 +182,5 @@ export function meter(share, color) {
 
 /** A term of a search, quoted if it must be; @param {string} text */
 export function quoted(text) {
-  return /^[^\s"]+$/.test(text) ? text : `"${text.replaceAll('"', '\\"')}"`;
+  return /^[^\s"]+$/.test(text) ? text : `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 }

@@ -13,8 +13,12 @@ use super::guard::{self, Access, Guard};
 use super::live::Live;
 use super::{assets, events};
 
+mod group;
 mod overview;
+mod samples;
 mod state;
+mod step;
+mod steps;
 
 /// Everything that the server answers.
 pub(super) fn all(live: Arc<Live>, access: Access, address: SocketAddr) -> Router {
@@ -35,6 +39,10 @@ pub(super) fn questions(live: Arc<Live>) -> Router {
     Router::new()
         .route("/api/state", get(state::state))
         .route("/api/overview", get(overview::overview))
+        .route("/api/samples", get(samples::samples))
+        .route("/api/group", get(group::group))
+        .route("/api/step", get(step::step))
+        .route("/api/steps", get(steps::steps))
         .with_state(live)
 }
 
