@@ -16,5 +16,6 @@ pub use query::{
     SelfTime, StageRow, StepChoice, StuckSpan, Summary, SummaryOptions, UnknownStep, tree,
 };
 pub use rules::{Current, Sample, Samples, Status, StuckRule};
-pub use source::{FileReport, OpenError, RecordingReport, SourceReport, Sources};
+pub use serve::{Pages, PagesError};
+pub use source::{DeclaredStage, FileReport, OpenError, RecordingReport, SourceReport, Sources};
 pub use store::{Failure, Ident, Name, Origin, SpanNumber, Stats, Store, TraceNumber};

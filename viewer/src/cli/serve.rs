@@ -1,8 +1,10 @@
 //! `serve [PATH…]`
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::{process, thread};
 
 use super::{Failure, Stuck, print};
 use crate::serve::{Access, Live, Options, Server, Token};
@@ -32,6 +34,9 @@ pub(super) struct Arguments {
     /// Opens the pages in a browser.
     #[arg(long)]
     open: bool,
+    /// Ends when its standard input does: with the program that holds the other end of the pipe.
+    #[arg(long)]
+    with_parent: bool,
     /// Takes this instant for now, in nanoseconds since 1970.
     #[arg(long, value_name = "UNIX_NANO")]
     now: Option<u64>,
@@ -58,6 +63,9 @@ pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
     let server = Server::bind(Options { address, access })?;
     let url = server.url();
     print(&format!("{url}\n"))?;
+    if arguments.with_parent {
+        end_with_input().map_err(Failure::Thread)?;
+    }
     let store = Store::new(arguments.memory_limit.saturating_mul(1 << 20));
     let live = Arc::new(Live::new(sources, store, arguments.now, arguments.stuck.rule()));
     live.follow().map_err(Failure::Thread)?;
@@ -67,4 +75,13 @@ pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
         eprintln!("stagetrace-viewer: cannot open a browser ({error}); open {url}");
     }
     Ok(server.run(live)?)
+}
+
+/// Ends the process when its standard input ends. It has nothing to lose.
+fn end_with_input() -> io::Result<()> {
+    let wait = || {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        process::exit(0);
+    };
+    thread::Builder::new().name("parent".to_owned()).spawn(wait).map(drop)
 }

@@ -19,7 +19,7 @@ mod scan;
 use follow::{FileId, Follower, file_id};
 use parse::Reader;
 use recording::Recorded;
-pub use recording::RecordingReport;
+pub use recording::{DeclaredStage, RecordingReport};
 pub use report::{FileReport, SourceReport};
 
 use crate::store::{Store, TraceNumber};
