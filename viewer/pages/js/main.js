@@ -4,6 +4,8 @@ import { ask, follow, isStatic, Refused } from "./api.js";
 import { fill, h, tip } from "./dom.js";
 import { bytes, count, counted, plain } from "./format.js";
 import { overview } from "./pages/overview.js";
+import { processesPage } from "./pages/processes.js";
+import { stagesPage } from "./pages/stages.js";
 import { change, go, here, link } from "./router.js";
 
 /**
@@ -36,6 +38,8 @@ import { change, go, here, link } from "./router.js";
 /** @type {Record<string, Page>} */
 const PAGES = {
   overview: { title: "Overview", key: "o", open: overview },
+  stages: { title: "Stages", key: "c", open: stagesPage },
+  processes: { title: "Processes", key: "p", open: processesPage },
 };
 
 const header = /** @type {HTMLElement} */ (document.getElementById("top"));

@@ -1,19 +1,28 @@
 //! Questions and their answers: pure functions of a store and its samples.
 
+mod catalogue;
 mod json;
+mod lanes;
 mod overview;
+mod processes;
 mod rows;
 mod samples;
+mod stage;
 mod stages;
 mod state;
 mod summary;
 mod tree;
+mod usage;
 
+pub(crate) use catalogue::Catalogue;
+pub(crate) use lanes::{LaneOf, Lanes, LanesOptions};
 pub(crate) use overview::Overview;
+pub(crate) use processes::{Processes, ProcessesOptions};
 pub use rows::{
     CurrentSpan, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward, SelfTime,
     StuckSpan, Summary,
 };
+pub(crate) use stage::OneStage;
 pub use stages::{ErrorGroup, StageRow};
 pub(crate) use state::State;
 pub use summary::{StepChoice, SummaryOptions, UnknownStep};

@@ -118,7 +118,7 @@ fn distributions(store: &Store, samples: &Samples, step: Option<Ident>) -> Vec<D
 }
 
 /// The greatest k for which √2 to the power of k does not exceed a number; 0 for 0.
-fn half_power(value: u64) -> usize {
+pub(super) fn half_power(value: u64) -> usize {
     match value.checked_ilog2() {
         None => 0,
         // The square of what is above the whole power is compared, so that nothing is rounded.

@@ -15,6 +15,9 @@ pub(crate) enum Refusal {
     /// What was asked for is not there.
     #[error("{0}")]
     NotFound(String),
+    /// What was asked makes no sense.
+    #[error("{0}")]
+    Invalid(String),
     /// The sources are being read for the first time.
     #[error("the sources are still being read")]
     Loading,
@@ -27,6 +30,7 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let status = match self {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
+            Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Loading => StatusCode::SERVICE_UNAVAILABLE,
             Self::Failed => StatusCode::INTERNAL_SERVER_ERROR,
         };

@@ -40,7 +40,10 @@ assets! {
     "js/api.js": SCRIPT,
     "js/charts.js": SCRIPT,
     "js/table.js": SCRIPT,
+    "js/swimlanes.js": SCRIPT,
     "js/pages/overview.js": SCRIPT,
+    "js/pages/processes.js": SCRIPT,
+    "js/pages/stages.js": SCRIPT,
     "js/main.js": SCRIPT,
 }
 

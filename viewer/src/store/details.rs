@@ -1,7 +1,7 @@
 //! Details of a span, made of bytes when they are asked for.
 
 use stagetrace_wire::id::{SpanId, TraceId};
-use stagetrace_wire::span::{Attributes, Event, Link, Span, Status};
+use stagetrace_wire::span::{Attributes, Event, Link, Span, Status, Value};
 
 use super::encode::{lock, part};
 use super::tables::{Name, Origin, Tables};
@@ -25,6 +25,23 @@ impl Store {
         span.status.code = record.code;
         read(&tables, self.details(record), &mut span);
         span
+    }
+
+    /// What a span has under the first of these keys that it has; `None` as well if its details are not in memory.
+    pub(crate) fn attribute(&self, number: SpanNumber, keys: &[Name]) -> Option<Value> {
+        let tables = lock(&self.tables);
+        let mut bytes = Bytes(self.details(self.record(number)));
+        let mut best: Option<(usize, Value)> = None;
+        for _ in 0..bytes.number() {
+            let key = Name(bytes.number() as u32);
+            match keys.iter().position(|wanted| *wanted == key) {
+                Some(rank) if best.as_ref().is_none_or(|(best, _)| rank < *best) => {
+                    best = Some((rank, bytes.value(&|number| tables.repeated_value(number))));
+                }
+                _ => skip_value(&mut bytes),
+            }
+        }
+        best.map(|(_, value)| value)
     }
 
     /// Names from the root to the span, where a live file has them.

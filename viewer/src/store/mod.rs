@@ -268,6 +268,11 @@ impl Store {
         call(encode::lock(&self.tables).text(name))
     }
 
+    /// The name that is this text, if there is one.
+    pub(crate) fn find_name(&self, text: &str) -> Option<Name> {
+        encode::lock(&self.tables).find_name(text)
+    }
+
     /// The stage of a span.
     pub fn stage(&self, span: SpanNumber) -> Name {
         self.record(span).stage

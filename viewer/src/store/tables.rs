@@ -53,6 +53,10 @@ impl Tables {
         str::from_utf8(self.names.get(name.0)).unwrap_or_default()
     }
 
+    pub(super) fn find_name(&self, text: &str) -> Option<Name> {
+        self.names.find(text.as_bytes()).map(Name)
+    }
+
     /// The number of a value that repeats; `None` if there is no room for more of them.
     pub(super) fn repeated(&mut self, value: &[u8]) -> Option<u32> {
         if self.values.ends.len() < MAX_VALUES {
