@@ -12,8 +12,9 @@ mod source;
 mod store;
 
 pub use query::{
-    CurrentSpan, ErrorGroup, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward,
-    SelfTime, StageRow, StepChoice, StuckSpan, Summary, SummaryOptions, UnknownStep, tree,
+    ComparedErrors, ComparedRun, ComparedStage, Comparison, CurrentSpan, ErrorGroup, LastFinished,
+    Losses, LostSample, OccupancyRow, OpenSample, Reward, RunMeasures, SelfTime, StageMeasures,
+    StageRow, StepChoice, StuckSpan, Summary, SummaryOptions, UnknownStep, Verdict, tree,
 };
 pub use rules::{Current, Sample, Samples, Status, StuckRule};
 pub use serve::{Pages, PagesError};

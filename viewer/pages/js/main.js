@@ -3,6 +3,7 @@
 import { ask, follow, isStatic, Refused } from "./api.js";
 import { fill, h, tip } from "./dom.js";
 import { bytes, count, counted, plain } from "./format.js";
+import { comparePage } from "./pages/compare.js";
 import { overview } from "./pages/overview.js";
 import { processesPage } from "./pages/processes.js";
 import { stagesPage } from "./pages/stages.js";
@@ -40,6 +41,7 @@ const PAGES = {
   overview: { title: "Overview", key: "o", open: overview },
   stages: { title: "Stages", key: "c", open: stagesPage },
   processes: { title: "Processes", key: "p", open: processesPage },
+  compare: { title: "Compare", key: "v", open: comparePage },
 };
 
 const header = /** @type {HTMLElement} */ (document.getElementById("top"));

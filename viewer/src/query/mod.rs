@@ -1,20 +1,26 @@
 //! Questions and their answers: pure functions of a store and its samples.
 
 mod catalogue;
+mod compare;
 mod json;
 mod lanes;
 mod overview;
 mod processes;
 mod rows;
 mod samples;
+mod select;
 mod stage;
 mod stages;
 mod state;
+mod statistics;
 mod summary;
 mod tree;
 mod usage;
 
 pub(crate) use catalogue::Catalogue;
+pub use compare::{
+    ComparedErrors, ComparedRun, ComparedStage, Comparison, RunMeasures, StageMeasures, Verdict,
+};
 pub(crate) use lanes::{LaneOf, Lanes, LanesOptions};
 pub(crate) use overview::Overview;
 pub(crate) use processes::{Processes, ProcessesOptions};
@@ -22,6 +28,7 @@ pub use rows::{
     CurrentSpan, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward, SelfTime,
     StuckSpan, Summary,
 };
+pub(crate) use select::{Compared, SelectError, Selector};
 pub(crate) use stage::OneStage;
 pub use stages::{ErrorGroup, StageRow};
 pub(crate) use state::State;

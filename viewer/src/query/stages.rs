@@ -116,6 +116,12 @@ impl Stage {
         }
     }
 
+    /// Nanoseconds of each span, in order.
+    pub(super) fn sorted_durations(&mut self) -> &[u64] {
+        self.durations.sort_unstable();
+        &self.durations
+    }
+
     pub(super) fn into_row(mut self, store: &Store, stage: String) -> StageRow {
         let sum: u128 = self.durations.iter().copied().map(u128::from).sum();
         let mut percentile = |hundredths| number(self.percentile(hundredths));

@@ -44,6 +44,7 @@ assets! {
     "js/pages/overview.js": SCRIPT,
     "js/pages/processes.js": SCRIPT,
     "js/pages/stages.js": SCRIPT,
+    "js/pages/compare.js": SCRIPT,
     "js/main.js": SCRIPT,
 }
 

@@ -130,7 +130,7 @@ function processTable({ count: all, processes: rows, window: range, now_unix_nan
   const oldest = (/** @type {any} */ row) => row.oldest_open === null ? "–"
     : h("a", { href: link("sample", { trace: row.oldest_open.trace_id, span: row.oldest_open.span_id }), title: row.oldest_open.stage }, `${row.oldest_open.stage} for ${duration(row.oldest_open.age_ns)}`);
   return [h("h2", null, "Processes"), table([
-    { title: "process", cell: (row) => h("a", { href: link("processes", { process: row.id === chosen ? null : row.id }), title: [row.id, row.sdk].filter((one) => one !== null).join("\n") }, row.name) },
+    { title: "process", cell: (row) => h("a", { href: link("processes", { ...Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? "")), process: row.id === chosen ? null : row.id }), title: [row.id, row.sdk].filter((one) => one !== null).join("\n") }, row.name) },
     { title: "state", cell: life },
     { title: "run", cell: (row) => h("span", { title: row.run }, row.run === null ? "–" : short(row.run)) },
     { title: "busy", hint: "share of the time in which at least one span was open; darker is more at once", cell: (row) => busyStrip(row, range) },

@@ -13,6 +13,7 @@ use super::guard::{self, Access, Guard};
 use super::live::Live;
 use super::{assets, events};
 
+mod compare;
 mod overview;
 mod processes;
 mod stages;
@@ -29,6 +30,7 @@ pub(super) fn all(live: Arc<Live>, access: Access, address: SocketAddr) -> Route
         .route("/api/overview", get(overview::overview))
         .route("/api/processes", get(processes::processes))
         .route("/api/lanes", get(processes::lanes))
+        .route("/api/compare", get(compare::compare))
         .route("/api/stages", get(stages::stages))
         .route("/api/stage", get(stages::stage))
         .fallback(nothing)
