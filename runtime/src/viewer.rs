@@ -76,13 +76,8 @@ impl Viewer {
     pub(crate) fn stop(&self) {
         lock(&self.shared).stop();
         let thread = lock(&self.thread).take();
-        let begun = Instant::now();
         // So that no trace of it is left in the run's directory.
-        while thread.as_ref().is_some_and(|thread| !thread.is_finished())
-            && begun.elapsed() < FAREWELL
-        {
-            thread::sleep(Duration::from_millis(1));
-        }
+        within(FAREWELL, || thread.as_ref().is_none_or(JoinHandle::is_finished));
     }
 }
 
@@ -95,13 +90,21 @@ impl Shared {
     /// Kills it, if it still runs, and leaves no zombie. It has nothing to lose.
     fn end(&mut self) {
         self.url = None;
-        if let Some(mut child) = self.child.take()
-            // Somebody else may have waited for it; then its number may be another's.
-            && matches!(child.try_wait(), Ok(None))
-        {
+        let Some(mut child) = self.child.take() else { return };
+        // Somebody else may have waited for it; then its number may be another's.
+        if matches!(child.try_wait(), Ok(None)) {
             kill(&mut child);
-            let _ = child.wait();
+            // One that reads from a disk that is gone may take its time.
+            within(FAREWELL, || !matches!(child.try_wait(), Ok(None)));
         }
+    }
+}
+
+/// Waits until something is so, but no longer than that.
+fn within(patience: Duration, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() && begun.elapsed() < patience {
+        thread::sleep(Duration::from_millis(1));
     }
 }
 

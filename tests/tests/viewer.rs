@@ -1,6 +1,6 @@
 //! The viewer beside a run: started by the first process, told of, and never left behind.
 
-use stagetrace_tests::{command, finish, until};
+use stagetrace_tests::{alone, command, finish, start_with, until};
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -117,6 +117,23 @@ fn the_viewer_shows_the_run_while_it_goes_on_and_ends_with_it() {
     assert!(get(&url, "/").is_none(), "it is gone when the program is");
     let run = fs::read_dir(site.traces()).unwrap().next().unwrap().unwrap().path();
     assert!(!run.join(".viewer").exists(), "nothing of it is left");
+}
+
+#[test]
+fn the_status_has_its_address_as_long_as_it_lives() {
+    let site = Site::with_viewer();
+    let path = site.dir.path().join("bin");
+    let ran = alone(|| {
+        let trace = start_with(|config| config.viewer_enabled(true));
+        let found = until(PATIENCE, || stagetrace::status().viewer.is_some());
+        assert!(found, "{:?}", stagetrace::status());
+        let url = stagetrace::status().viewer.expect("it was there");
+        assert!(get(&url, "/api/state").is_some_and(|answer| answer.starts_with("HTTP/1.1 200")));
+        trace.shutdown(PATIENCE).expect("nothing is in the way");
+        assert_eq!(stagetrace::status().viewer, None);
+        assert!(get(&url, "/").is_none());
+    });
+    ran.env("PATH", path).run();
 }
 
 #[test]

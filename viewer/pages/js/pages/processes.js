@@ -1,6 +1,6 @@
 // Who recorded: processes, what ran in them over time, and the files that tell of it.
 
-import { ask } from "../api.js";
+import { ask, isStatic } from "../api.js";
 import { stageColor } from "../color.js";
 import { fill, h, svg, tip } from "../dom.js";
 import { bytes, clock, count, counted, dateTime, duration, percent, short } from "../format.js";
@@ -20,11 +20,13 @@ export async function processesPage(root, context) {
   } },
     [["worker", "workers, threads, GPUs"], ["process", "processes"], ["stage", "stages"]].map(([value, text]) => h("option", { value }, text)));
   by.value = context.params.get("by") ?? "worker";
+  by.disabled = isStatic;
   const note = h("span", { class: "none" });
   const lanes = laneChart({
     moved: (from, until) => {
       change({ from, until }, { quiet: true });
-      refreshAll();
+      // A saved page has the whole, which is drawn larger or smaller.
+      if (!isStatic) refreshAll();
     },
     open: (box) => go("sample", { trace: box.trace, sample: box.sample, span: box.span }),
   });
@@ -44,7 +46,7 @@ export async function processesPage(root, context) {
 
   async function refreshLanes() {
     const now = params();
-    const answer = await ask("lanes", { from: now.get("from"), until: now.get("until"), by: by.value, process: now.get("process"), width: lanes.width() }, signal)
+    const answer = await ask("lanes", isStatic ? {} : { from: now.get("from"), until: now.get("until"), by: by.value, process: now.get("process"), width: lanes.width() }, signal)
       .catch((error) => (error.status === 404 ? null : Promise.reject(error)));
     time.hidden = answer === null;
     if (answer === null) return;
@@ -56,7 +58,7 @@ export async function processesPage(root, context) {
   async function refreshAll() {
     const now = params();
     const chosen = now.get("process");
-    const answer = await ask("processes", { from: now.get("from"), until: now.get("until"), process: chosen }, signal);
+    const answer = await ask("processes", isStatic ? {} : { from: now.get("from"), until: now.get("until"), process: chosen }, signal);
     fill(top, processCards(answer, chosen));
     fill(over, stagesOverTime(answer, chosen));
     fill(list, processTable(answer, chosen));
