@@ -6,11 +6,11 @@ use hashbrown::{HashMap, HashSet};
 use serde::Serialize;
 
 use super::json::number;
-use super::overview::half_power;
 use super::processes::names;
-use super::stages::{StageRow, Stages};
-use super::summary::{StepChoice, UnknownStep, choose, steps};
-use crate::rules::{Sample, Samples};
+use super::spread::Spread;
+use super::stages::StageRow;
+use super::summary::{StepChoice, UnknownStep, choose};
+use crate::rules::{SampleRow, Samples};
 use crate::source::{DeclaredStage, SourceReport};
 use crate::store::{Name, SpanNumber, Store};
 
@@ -53,40 +53,9 @@ struct Entry {
     process_names: Vec<String>,
 }
 
-/// How durations spread: a bar for each half of a power of two.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub(super) struct Spread {
-    /// Nanoseconds at which the first bar begins; each next one begins √2 times later.
-    from_ns: f64,
-    bars: Vec<u32>,
-}
-
-/// Counts durations for a spread.
-pub(super) struct Spreading([u32; 128]);
-
-impl Default for Spreading {
-    fn default() -> Self {
-        Self([0; 128])
-    }
-}
-
-impl Spreading {
-    pub(super) fn add(&mut self, duration: u64) {
-        self.0[half_power(duration)] += 1;
-    }
-
-    /// `None` if nothing was counted.
-    pub(super) fn spread(&self) -> Option<Spread> {
-        let first = self.0.iter().position(|count| *count > 0)?;
-        let last = self.0.iter().rposition(|count| *count > 0)?;
-        Some(Spread { from_ns: (first as f64 / 2.0).exp2(), bars: self.0[first..=last].to_vec() })
-    }
-}
-
 /// What is counted of a stage beside its ended spans.
 #[derive(Default)]
 struct Seen {
-    spread: Spreading,
     open: u64,
     misplaced: u64,
     processes: HashSet<usize>,
@@ -101,20 +70,19 @@ impl Catalogue {
         report: &SourceReport,
         step: &StepChoice,
     ) -> Result<Self, UnknownStep> {
-        let step = choose(store, &steps(store, samples), step)?;
-        let is_chosen = |sample: &Sample| step.is_none() || sample.step == step;
+        let step = choose(store, samples.steps(), step)?;
+        let is_chosen = |sample: SampleRow<'_>| step.is_none() || sample.step(store) == step;
         let (processes, owners) = names(&store.origins());
         let misplaced = store.find_name(MISPLACED);
         let mut seen: HashMap<Name, Seen> = HashMap::new();
         for number in (0..store.stats().spans as u32).map(SpanNumber) {
             let record = store.record(number);
-            if !samples.of_span(store, number).is_some_and(is_chosen) {
+            if !samples.row_of_span(store, number).is_some_and(is_chosen) {
                 continue;
             }
             let seen = seen.entry(record.stage).or_default();
             seen.processes.insert(owners.of(record));
             if record.is_finished() {
-                seen.spread.add(record.duration());
                 let is_misplaced = |key| store.attribute(number, &[key]).is_some();
                 seen.misplaced += u64::from(misplaced.is_some_and(is_misplaced));
             } else if record.is_open() && !record.is_lost {
@@ -125,20 +93,21 @@ impl Catalogue {
             seen.into_iter().map(|(name, seen)| (store.text(name), seen)).collect();
         let mut entries = declared(report);
         let is_declared = !entries.is_empty();
-        let rows: HashMap<_, _> =
-            Stages::new(store, samples, is_chosen).into_sorted(store).into_iter().collect();
+        let totals = samples.totals(store, step);
+        let stages = totals.stages.iter().filter(|(_, totals)| !totals.is_empty());
+        let totals: HashMap<String, _> =
+            stages.map(|(name, totals)| (store.text(*name), totals)).collect();
         let known: HashSet<String> = entries.iter().map(|entry| entry.stage.clone()).collect();
-        let others = seen.keys().chain(rows.keys()).filter(|name| !known.contains(*name));
+        let others = seen.keys().chain(totals.keys()).filter(|name| !known.contains(*name));
         let others: std::collections::BTreeSet<String> = others.cloned().collect();
         entries.extend(others.into_iter().map(|stage| Entry { stage, ..Entry::default() }));
-        let mut rows = rows;
         for entry in &mut entries {
-            if let Some(stage) = rows.remove(&entry.stage) {
-                entry.self_ns = Some(number(stage.self_ns));
-                entry.row = Some(stage.into_row(store, entry.stage.clone()));
+            if let Some(totals) = totals.get(&entry.stage) {
+                entry.self_ns = Some(number(totals.self_ns));
+                entry.spread = Spread::of(&totals.durations.to_vec());
+                entry.row = Some(StageRow::new(store, entry.stage.clone(), totals));
             }
             if let Some(seen) = seen.get(&entry.stage) {
-                entry.spread = seen.spread.spread();
                 (entry.open, entry.misplaced) = (seen.open, seen.misplaced);
                 entry.processes = seen.processes.len();
                 let mut named: Vec<_> =

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::json::number;
-use super::stages::{ErrorGroup, Stages};
+use super::stages::{ErrorGroup, StageRow};
 use super::statistics::{median_interval, percentile, rank_test};
 use super::summary::resource_texts;
-use crate::rules::{Sample, Samples};
+use crate::rules::{Samples, Totals};
 use crate::store::Store;
 
 /// What is compared of a run. It needs its store no more, and 8 bytes a span.
@@ -140,38 +140,33 @@ const LEAST_CHANGE: f64 = 0.01;
 impl RunMeasures {
     /// Takes from a run what is compared, of all steps.
     pub fn new(store: &Store, samples: &Samples) -> Self {
-        Self::of(store, samples, |_| true)
+        Self::of(store, &samples.totals(store, None))
     }
 
-    /// The same of chosen samples.
-    pub(super) fn of(
-        store: &Store,
-        samples: &Samples,
-        is_chosen: impl Fn(&Sample) -> bool,
-    ) -> Self {
+    /// Takes what is compared from sums.
+    pub(crate) fn of(store: &Store, totals: &Totals) -> Self {
         let mut statuses = BTreeMap::new();
-        let chosen = || samples.iter().filter(|sample| is_chosen(sample));
-        for sample in chosen() {
-            *statuses.entry(sample.status.text(store)).or_default() += 1;
+        for (status, samples) in &totals.statuses {
+            *statuses.entry(status.text(store)).or_default() += samples;
         }
-        let stages = Stages::new(store, samples, &is_chosen).into_sorted(store);
-        let stages = stages.into_iter().map(|(name, mut stage)| {
-            let sorted = stage.sorted_durations().to_vec();
-            let row = stage.into_row(store, name);
+        let stages = totals.stages.iter().filter(|(_, stage)| !stage.is_empty());
+        let stages = stages.map(|(name, stage)| {
+            let row = StageRow::new(store, store.text(*name), stage);
             let (error_samples, errors) = (row.error_samples, row.errors);
-            (row.stage, Durations { sorted, error_samples, errors })
+            (row.stage, Durations { sorted: stage.durations.to_vec(), error_samples, errors })
         });
         let stages: BTreeMap<_, _> = stages.collect();
         let run = ComparedRun {
             run_ids: resource_texts(store, &["stagetrace.run.id", "run.id"]),
             services: resource_texts(store, &["service.name"]),
-            samples: chosen().count(),
+            samples: totals.samples,
             statuses,
             finished_spans: stages.values().map(|stage| stage.sorted.len()).sum(),
         };
         Self { run, stages }
     }
 
+    /// What its spans are of, where not all of a store are compared.
     pub(super) fn set_names(&mut self, run_ids: Vec<String>, services: Vec<String>) {
         (self.run.run_ids, self.run.services) = (run_ids, services);
     }

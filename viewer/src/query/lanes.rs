@@ -415,9 +415,9 @@ impl Drawer<'_> {
 
     /// An open span is at work if its sample is in it.
     fn open_work(&self, one: Inside) -> u64 {
-        let sample = self.samples.of_span(self.store, one.span);
-        let current = sample.and_then(|sample| sample.current);
-        match current.is_some_and(|current| current.span == one.span) {
+        let sample = self.samples.row_of_span(self.store, one.span);
+        let current = sample.and_then(|sample| sample.current());
+        match current.is_some_and(|(span, _)| span == one.span) {
             true => one.end - one.start,
             false => 0,
         }

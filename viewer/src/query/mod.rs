@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod compare;
+mod export;
 mod json;
 mod lanes;
 mod overview;
@@ -9,6 +10,7 @@ mod processes;
 mod rows;
 mod samples;
 mod select;
+mod spread;
 mod stage;
 mod stages;
 mod state;
@@ -16,11 +18,13 @@ mod statistics;
 mod summary;
 mod tree;
 mod usage;
+mod watch;
 
 pub(crate) use catalogue::Catalogue;
 pub use compare::{
     ComparedErrors, ComparedRun, ComparedStage, Comparison, RunMeasures, StageMeasures, Verdict,
 };
+pub use export::{ExportError, ExportFormat, ExportOptions, Exported, export};
 pub(crate) use lanes::{LaneOf, Lanes, LanesOptions};
 pub(crate) use overview::Overview;
 pub(crate) use processes::{Processes, ProcessesOptions};
@@ -35,3 +39,4 @@ pub(crate) use state::State;
 pub use summary::{StepChoice, SummaryOptions, UnknownStep};
 pub use tree::tree;
 pub(crate) use tree::{duration, printable};
+pub(crate) use watch::{Happening, News, Watch};

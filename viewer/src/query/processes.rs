@@ -153,13 +153,12 @@ impl Processes {
                 let stage = is_chosen[process].then_some(record.stage);
                 usage.add(process, stage, (record.start, end), work);
             }
-            for sample in samples.iter().filter(|sample| sample.is_open) {
-                if let Some(current) = sample.current {
-                    let process = owners.of(store.record(current.span));
-                    let stage = is_chosen[process].then_some(current.stage);
-                    let age = options.now.saturating_sub(current.since);
-                    usage.add_work(process, stage, (current.since, options.now), age);
-                }
+            for (span, stage) in samples.open(None).filter_map(|sample| sample.current()) {
+                let record = store.record(span);
+                let process = owners.of(record);
+                let stage = is_chosen[process].then_some(stage);
+                let age = options.now.saturating_sub(record.start);
+                usage.add_work(process, stage, (record.start, options.now), age);
             }
             stages = usage
                 .stages(STAGES)
@@ -248,10 +247,8 @@ fn count(store: &Store, samples: &Samples, owners: &Owners, processes: usize) ->
             seen.last = seen.last.max(end);
         }
     }
-    for sample in samples.iter() {
-        if let Some(root) = sample.root {
-            all[owners.of(store.record(root))].samples += 1;
-        }
+    for root in samples.rows().filter_map(|sample| sample.root()) {
+        all[owners.of(store.record(root))].samples += 1;
     }
     all
 }

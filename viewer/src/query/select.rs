@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::catalogue::{Spread, Spreading};
 use super::compare::{Comparison, RunMeasures};
-use super::summary::{resource_texts, steps};
-use crate::rules::{Sample, Samples, shown};
+use super::spread::Spread;
+use super::summary::resource_texts;
+use crate::rules::{SampleRow, Samples, shown};
 use crate::store::{Origin, Store};
 
 /// Most choices of each kind, the last ones.
@@ -87,16 +87,17 @@ impl Selector {
             Self::Run(id) => (Some(is_of(&RUN, id)), None),
             Self::Service(name) => (Some(is_of(&["service.name"], name)), None),
             Self::Step(id) => {
-                let step =
-                    steps(store, samples).into_iter().find(|step| shown(store, *step) == *id);
-                (None, Some(step.ok_or_else(|| SelectError::Nothing(self.text()))?))
+                let step = samples.steps().iter().find(|step| shown(store, **step) == *id);
+                (None, Some(*step.ok_or_else(|| SelectError::Nothing(self.text()))?))
             }
         };
-        let mut measures = RunMeasures::of(store, samples, |sample| {
-            let is_of_step = step.is_none() || sample.step == step;
-            let of_process = |is: &Vec<bool>| is_recorded_by(store, sample, is);
-            is_of_step && is_origin.as_ref().is_none_or(of_process)
-        });
+        let mut measures = match &is_origin {
+            None => RunMeasures::of(store, &samples.totals(store, step)),
+            Some(is) => {
+                let is_chosen = |sample: SampleRow<'_>| is_recorded_by(store, sample, is);
+                RunMeasures::of(store, &samples.totals_where(store, is_chosen))
+            }
+        };
         if let Some(is_origin) = &is_origin {
             let chosen = origins.iter().zip(is_origin).filter(|(_, is)| **is);
             let chosen: Vec<&Origin> = chosen.map(|(origin, _)| origin).collect();
@@ -114,8 +115,8 @@ impl Selector {
 }
 
 /// Whether a sample was recorded by one of these: its root or, if that does not say by whom, its first span that does.
-fn is_recorded_by(store: &Store, sample: &Sample, is_origin: &[bool]) -> bool {
-    let spans = sample.root.into_iter().chain(store.spans_of(sample.trace));
+fn is_recorded_by(store: &Store, sample: SampleRow<'_>, is_origin: &[bool]) -> bool {
+    let spans = sample.root().into_iter().chain(store.spans_of(sample.trace()));
     let mut known = spans.filter_map(|span| is_origin.get(store.record(span).origin as usize));
     known.next().is_some_and(|is| *is)
 }
@@ -135,7 +136,7 @@ impl Compared {
         [a, b]: [Option<Selector>; 2],
     ) -> Result<Self, SelectError> {
         let last = |mut all: Vec<String>| all.split_off(all.len().saturating_sub(CHOICES));
-        let steps: Vec<_> = steps(store, samples).iter().map(|step| shown(store, *step)).collect();
+        let steps: Vec<_> = samples.steps().iter().map(|step| shown(store, *step)).collect();
         let choices = Choices {
             runs: last(resource_texts(store, &RUN)),
             steps: last(steps),
@@ -150,7 +151,8 @@ impl Compared {
                 let (a, b) = (a.measures(store, samples)?, b.measures(store, samples)?);
                 let comparison = Comparison::new(&a, &b);
                 let names = comparison.stages.iter().map(|stage| stage.stage.as_str());
-                let spreads = names.map(|name| [&a, &b].map(|side| spread(side.durations(name))));
+                let spreads =
+                    names.map(|name| [&a, &b].map(|side| Spread::of(side.durations(name))));
                 let spreads = spreads.collect();
                 (Some(comparison), spreads)
             }
@@ -171,12 +173,6 @@ impl Choices {
             .or_else(|| pair(&self.steps, Selector::Step))
             .or_else(|| pair(&self.services, Selector::Service))
     }
-}
-
-fn spread(durations: &[u64]) -> Option<Spread> {
-    let mut spreading = Spreading::default();
-    durations.iter().for_each(|duration| spreading.add(*duration));
-    spreading.spread()
 }
 
 #[cfg(test)]

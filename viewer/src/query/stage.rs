@@ -6,12 +6,12 @@ use hashbrown::HashMap;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::catalogue::{Spread, Spreading};
 use super::json::{ident, number};
 use super::processes::names;
-use super::stages::{StageRow, Stages};
-use super::summary::{StepChoice, UnknownStep, choose, steps};
-use crate::rules::{Sample, Samples, compare};
+use super::spread::Spread;
+use super::stages::StageRow;
+use super::summary::{StepChoice, UnknownStep, choose};
+use crate::rules::{Samples, order};
 use crate::source::SourceReport;
 use crate::store::{Ident, Record, SpanNumber, Store, TraceNumber};
 
@@ -86,13 +86,11 @@ impl OneStage {
         step: &StepChoice,
         now: u64,
     ) -> Result<Self, StageError> {
-        let step = choose(store, &steps(store, samples), step)?;
+        let step = choose(store, samples.steps(), step)?;
         let mut declared = report.recordings.iter().flat_map(|recording| &recording.stages);
         let mut is_known = declared.any(|declared| declared.name == stage);
         let name = store.find_name(stage);
-        let is_chosen = |sample: &Sample| step.is_none() || sample.step == step;
         let (processes, owners) = names(&store.origins());
-        let mut spread = Spreading::default();
         let mut by_step: HashMap<Option<Ident>, Collected> = HashMap::new();
         let mut by_process: HashMap<usize, Collected> = HashMap::new();
         let (mut ended, mut open) = (Vec::new(), Vec::new());
@@ -102,14 +100,14 @@ impl OneStage {
                 continue;
             }
             is_known = true;
-            let Some(sample) = samples.of_span(store, span) else { continue };
-            if !is_chosen(sample) {
+            let Some(sample) = samples.row_of_span(store, span) else { continue };
+            let of_step = sample.step(store);
+            if step.is_some() && of_step != step {
                 continue;
             }
             if record.is_finished() {
                 let duration = record.duration();
-                spread.add(duration);
-                by_step.entry(sample.step).or_default().add(record);
+                by_step.entry(of_step).or_default().add(record);
                 by_process.entry(owners.of(record)).or_default().add(record);
                 ended.push((duration, span));
             } else if record.is_open() && !record.is_lost {
@@ -122,7 +120,9 @@ impl OneStage {
         let slow = |(duration, span): (u64, SpanNumber)| {
             let record = store.record(span);
             let sample = samples.of_span(store, span);
-            let id = sample.and_then(|sample| sample.rollout.or(sample.request.map(Ident::Text)));
+            let id = sample
+                .as_ref()
+                .and_then(|sample| sample.rollout.or(sample.request.map(Ident::Text)));
             Slow {
                 trace_id: store.trace_id(TraceNumber(record.trace)).to_string(),
                 span_id: record.id.to_string(),
@@ -137,7 +137,7 @@ impl OneStage {
         };
         let mut of_steps: Vec<_> =
             by_step.into_iter().filter_map(|(step, all)| Some((step?, all))).collect();
-        of_steps.sort_by(|(one, _), (other, _)| compare(store, *one, *other));
+        of_steps.sort_by_cached_key(|(step, _)| order(store, *step));
         let first = of_steps.len().saturating_sub(PARTS);
         let of_steps =
             of_steps.drain(first..).map(|(step, all)| all.part(ident(store, Some(step))));
@@ -146,14 +146,13 @@ impl OneStage {
         let of_processes = of_processes.into_iter().take(PARTS);
         let of_processes =
             of_processes.map(|(process, all)| all.part(processes[process].1.as_str().into()));
-        let stages = Stages::new(store, samples, is_chosen).into_sorted(store);
-        let own = stages.into_iter().find(|(name, _)| name == stage);
-        let self_ns = own.as_ref().map(|(_, own)| number(own.self_ns));
+        let totals = samples.totals(store, step);
+        let own = name.and_then(|name| totals.stages.get(&name)).filter(|own| !own.is_empty());
         Ok(Self {
             stage: stage.to_owned(),
-            row: own.map(|(name, own)| own.into_row(store, name)),
-            self_ns,
-            spread: spread.spread(),
+            row: own.map(|own| StageRow::new(store, stage.to_owned(), own)),
+            self_ns: own.map(|own| number(own.self_ns)),
+            spread: own.and_then(|own| Spread::of(&own.durations.to_vec())),
             steps: of_steps.collect(),
             processes: of_processes.collect(),
             slowest: longest(ended).into_iter().map(slow).collect(),

@@ -14,10 +14,12 @@ mod guard;
 mod live;
 mod pages;
 mod routes;
+mod saved;
 
 pub(crate) use guard::{Access, Token};
 pub(crate) use live::Live;
 pub use pages::{Pages, PagesError};
+pub(crate) use saved::Saved;
 
 /// How the pages are served.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 
 use super::{Access, Live, Options, ServeError, Server};
-use crate::rules::StuckRule;
+use crate::rules::{Samples, StuckRule};
 use crate::source::{OpenError, Sources};
 use crate::store::Store;
 
@@ -47,7 +47,8 @@ impl Pages {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let server = Server::bind(Options { address, access: Access::default() })?;
         let url = server.url();
-        let live = Live::new(sources, Store::default(), None, StuckRule::default());
+        let (store, samples) = (Store::default(), Samples::default());
+        let live = Live::new(sources, store, samples, None, StuckRule::default());
         let live = Arc::new(live);
         live.follow().map_err(PagesError::Thread)?;
         let serve = move || {

@@ -57,6 +57,44 @@ impl Store {
     }
 }
 
+impl Store {
+    /// What a span has under these keys. Reads its attributes only.
+    pub(crate) fn values<const N: usize>(
+        &self,
+        number: SpanNumber,
+        keys: [&str; N],
+    ) -> [Option<Value>; N] {
+        let mut found = [const { None }; N];
+        let tables = lock(&self.tables);
+        let mut bytes = Bytes(self.details(self.record(number)));
+        for _ in 0..bytes.number() {
+            let key = tables.text(Name(bytes.number() as u32));
+            match keys.iter().position(|wanted| *wanted == key) {
+                Some(at) if found[at].is_none() => {
+                    found[at] = Some(bytes.value(&|number| tables.repeated_value(number)));
+                }
+                _ => skip_value(&mut bytes),
+            }
+        }
+        found
+    }
+
+    /// The links of a span, which few have.
+    pub(crate) fn links(&self, number: SpanNumber) -> Vec<Link> {
+        let mut bytes = Bytes(self.details(self.record(number)));
+        skip_attributes(&mut bytes);
+        match bytes.byte() & part::LINKS {
+            0 => Vec::new(),
+            _ => self.span(number).links,
+        }
+    }
+
+    /// Whether the details of a span are there; if not, they made room for others.
+    pub(crate) fn has_details(&self, number: SpanNumber) -> bool {
+        !self.details(self.record(number)).is_empty()
+    }
+}
+
 /// The bytes that belong to the span whose details begin here.
 pub(super) fn of_one(details: &[u8]) -> &[u8] {
     let mut bytes = Bytes(details);

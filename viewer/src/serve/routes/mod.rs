@@ -22,10 +22,20 @@ mod state;
 /// Everything that the server answers.
 pub(super) fn all(live: Arc<Live>, access: Access, address: SocketAddr) -> Router {
     let guard = Guard::new(access, address);
-    Router::new()
+    let pages = Router::new()
         .route("/", get(assets::index))
         .route("/pages/{*name}", get(assets::asset))
         .route("/api/events", get(events::events))
+        .with_state(Arc::clone(&live));
+    pages
+        .merge(questions(live))
+        .fallback(nothing)
+        .layer(middleware::from_fn_with_state(guard, guard::check))
+}
+
+/// The questions that pages ask.
+pub(super) fn questions(live: Arc<Live>) -> Router {
+    Router::new()
         .route("/api/state", get(state::state))
         .route("/api/overview", get(overview::overview))
         .route("/api/processes", get(processes::processes))
@@ -33,8 +43,6 @@ pub(super) fn all(live: Arc<Live>, access: Access, address: SocketAddr) -> Route
         .route("/api/compare", get(compare::compare))
         .route("/api/stages", get(stages::stages))
         .route("/api/stage", get(stages::stage))
-        .fallback(nothing)
-        .layer(middleware::from_fn_with_state(guard, guard::check))
         .with_state(live)
 }
 

@@ -18,7 +18,7 @@ pub(super) struct Asked {
 
 impl Asked {
     fn step(&self) -> StepChoice {
-        self.step.as_deref().map_or(StepChoice::All, StepChoice::of)
+        self.step.as_deref().map_or(StepChoice::All, StepChoice::parse)
     }
 }
 
