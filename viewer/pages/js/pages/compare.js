@@ -1,6 +1,6 @@
 // Two runs, steps or services side by side: did a stage become slower, and can one tell?
 
-import { ask } from "../api.js";
+import { ask, isStatic } from "../api.js";
 import { stageColor, statusClass } from "../color.js";
 import { fill, h, svg, tip } from "../dom.js";
 import { count, duration, percent, plain } from "../format.js";
@@ -13,7 +13,7 @@ import { stageName } from "./overview.js";
 /** @param {HTMLElement} root @param {Context} context @returns {Promise<import("../main.js").Shown>} */
 export async function comparePage(root, context) {
   const draw = async (/** @type {Context} */ { params, signal }) => {
-    const answer = await ask("compare", { a: params.get("a"), b: params.get("b") }, signal);
+    const answer = await ask("compare", isStatic ? {} : { a: params.get("a"), b: params.get("b") }, signal);
     const focused = document.activeElement?.id;
     fill(root, sides(answer), answer.comparison === null ? h("section", null, h("p", { class: "none" }, "There is only one run, one step and one service: nothing to compare. Open the directories of two runs together: ", h("code", null, "stagetrace-viewer serve run-a run-b"), "."))
       : [verdicts(answer.comparison), comparedStages(answer), comparedStatuses(answer.comparison), comparedErrors(answer.comparison)]);
@@ -28,13 +28,13 @@ function sides({ choices, a, b, comparison }) {
   const side = (/** @type {"a" | "b"} */ name, /** @type {string | null} */ chosen) => {
     const group = (/** @type {string} */ title, /** @type {string} */ kind, /** @type {string[]} */ all) => all.length > 0
       && h("optgroup", { label: title }, [...all].reverse().map((one) => h("option", { value: `${kind}:${one}`, selected: `${kind}:${one}` === chosen }, `${kind} ${one}`)));
-    const select = h("select", { id: `side-${name}`, onchange: () => change({ a, b, [name]: select.value }) },
+    const select = h("select", { id: `side-${name}`, disabled: isStatic, onchange: () => change({ a, b, [name]: select.value }) },
       h("option", { value: "all", selected: chosen === "all" }, "all samples"), group("runs", "run", choices.runs), group("steps", "step", choices.steps), group("services", "service", choices.services));
     const run = comparison?.[name];
     return h("div", { class: `side side-${name}` }, h("label", null, h("b", null, name.toUpperCase()), " ", select),
       run && h("span", { class: "none" }, `${count(run.samples)} samples, ${count(run.finished_spans)} ended spans`));
   };
-  return h("section", { class: "sides" }, side("a", a), h("button", { title: "the other way round", onclick: () => change({ a: b, b: a }), "aria-label": "swap" }, "⇄"), side("b", b));
+  return h("section", { class: "sides" }, side("a", a), h("button", { title: "the other way round", disabled: isStatic, onclick: () => change({ a: b, b: a }), "aria-label": "swap" }, "⇄"), side("b", b));
 }
 
 /** @type {Record<string, string>} */

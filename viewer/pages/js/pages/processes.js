@@ -57,7 +57,7 @@ export async function processesPage(root, context) {
 
   async function refreshAll() {
     const now = params();
-    const chosen = now.get("process");
+    const chosen = isStatic ? null : now.get("process");
     const answer = await ask("processes", isStatic ? {} : { from: now.get("from"), until: now.get("until"), process: chosen }, signal);
     fill(top, processCards(answer, chosen));
     fill(over, stagesOverTime(answer, chosen));
