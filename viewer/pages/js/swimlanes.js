@@ -139,7 +139,10 @@ export function laneChart(listener) {
     draw();
     clearTimeout(timer);
     const isWhole = length >= whole * 0.999;
-    timer = setTimeout(() => listener.moved(isWhole ? null : absolute(from), isWhole ? null : absolute(until)), 140);
+    timer = setTimeout(() => {
+      timer = 0;
+      listener.moved(isWhole ? null : absolute(from), isWhole ? null : absolute(until));
+    }, 140);
   }
 
   /** @param {number} factor below 1 for more detail @param {number} [share] what stays where it is */
@@ -225,7 +228,8 @@ export function laneChart(listener) {
       answer = next;
       whole = Math.max(LANE_SHORTEST, offset(next.end_unix_nano));
       [has, hasUntil] = [offset(next.from_unix_nano), Math.max(offset(next.until_unix_nano), offset(next.from_unix_nano) + 1)];
-      [from, until] = [has, Math.max(hasUntil, has + LANE_SHORTEST)];
+      // An answer that comes while somebody goes on does not take him back.
+      if (timer === 0) [from, until] = [has, Math.max(hasUntil, has + LANE_SHORTEST)];
       draw();
     },
     zoom,
