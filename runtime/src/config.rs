@@ -96,6 +96,8 @@ pub struct TraceConfig {
     otlp: Otlp,
     shutdown_timeout: Duration,
     log_level: LogLevel,
+    viewer: bool,
+    viewer_port: u16,
     warnings: Vec<ConfigWarning>,
 }
 
@@ -124,6 +126,9 @@ impl Default for TraceConfig {
             // A supervisor that sends SIGTERM waits 10 s or longer before it kills.
             shutdown_timeout: Duration::from_secs(5),
             log_level: LogLevel::default(),
+            viewer: false,
+            // A free one, so that runs do not get into each other's way.
+            viewer_port: 0,
             warnings: Vec::new(),
         }
     }
@@ -334,6 +339,23 @@ impl TraceConfig {
     /// [`LogLevel::Info`] by default.
     pub fn log_level(mut self, level: LogLevel) -> Self {
         self.log_level = level;
+        self
+    }
+
+    /// Whether a viewer is started beside this process, whose address stands on standard error and in
+    /// [`status`](crate::status); false by default.
+    ///
+    /// It is the program `stagetrace-viewer`, beside this one or on `PATH`, and serves the run's directory to this
+    /// machine. If it is not there, a line says how to get it. Of the processes of a run the first starts it. It ends with
+    /// the guard of [`init`](crate::init), or with the process, however that ends.
+    pub fn viewer_enabled(mut self, enabled: bool) -> Self {
+        self.viewer = enabled;
+        self
+    }
+
+    /// The port at which the viewer listens; 0, the default, is a free one.
+    pub fn viewer_port(mut self, port: u16) -> Self {
+        self.viewer_port = port;
         self
     }
 

@@ -16,6 +16,7 @@ use crate::request::trust_callers;
 use crate::run::Place;
 use crate::stage::level;
 use crate::stats::{SinkStatus, Stats};
+use crate::viewer::Viewer;
 use identity::{identity, scope};
 use stagetrace_wire::id::RunId;
 use std::ffi::OsString;
@@ -43,6 +44,7 @@ struct Running {
     pool: &'static Pool,
     collector: Collector,
     adopting: Mutex<Option<JoinHandle<()>>>,
+    viewer: Option<Viewer>,
     stopped: AtomicBool,
     /// The counters when it was stopped.
     last: OnceLock<Stats>,
@@ -213,12 +215,15 @@ fn run(settings: &Settings, more: Vec<OpenSink>, sends: bool) -> Option<Running>
     let adopting = Mutex::new(adopt::in_background(settings.output_dir.clone(), sends));
     recorder::install(pool, settings.sampler, measures);
     level::set_process(settings.level);
+    let viewer = settings.viewer.zip(place.dir.clone());
+    let viewer = viewer.and_then(|(port, dir)| Viewer::start(dir, port));
     Some(Running {
         place,
         clock: source,
         pool,
         collector,
         adopting,
+        viewer,
         stopped: AtomicBool::new(false),
         last: OnceLock::new(),
     })
@@ -297,6 +302,9 @@ fn stop(started: &'static Started, within: Duration) -> Result<Stats, FlushError
     level::set_process(0);
     let deadline = deadline(within);
     let flushed = running.collector.stop(deadline);
+    if let Some(viewer) = &running.viewer {
+        viewer.stop();
+    }
     let flushed = flushed.ok_or(FlushError::Deadline(within))?;
     let _ = running.last.set(flushed.stats.clone());
     running.finish_adopting(deadline);

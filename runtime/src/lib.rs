@@ -103,6 +103,7 @@ mod stage;
 mod stats;
 mod sync;
 pub mod testing;
+mod viewer;
 
 // Declare.
 pub use stage::{SpanKind, Stage, StageSet};

@@ -22,6 +22,7 @@ const TOP: &[&str] = &[
     "recover",
     "run",
     "testing",
+    "viewer",
 ];
 
 /// Whether a module may name another one of the runtime.

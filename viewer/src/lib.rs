@@ -18,8 +18,9 @@ pub use query::{
     Summary, SummaryOptions, UnknownStep, Verdict, export, tree,
 };
 pub use rules::{Current, Sample, SampleRow, Samples, Status, StuckRule};
+pub use serve::{Pages, PagesError};
 pub use source::{
-    FileReport, Inbox, InboxReport, JaegerError, JaegerQuery, OpenError, Progress, ReceiveError,
-    RecordingReport, Refused, SourceReport, Sources,
+    DeclaredStage, FileReport, Inbox, InboxReport, JaegerError, JaegerQuery, OpenError, Progress,
+    ReceiveError, RecordingReport, Refused, SourceReport, Sources,
 };
 pub use store::{Failure, Ident, Name, Only, Origin, SpanNumber, Stats, Store, TraceNumber};

@@ -18,6 +18,7 @@ use crate::prompt::{self, PromptError};
 use crate::request::GenerateRequest;
 use crate::server::{Answer, GenerateError, Server};
 use crate::trace::Trace;
+use crate::view::View;
 use crate::weights::{Weights, WeightsError};
 
 /// Pictures that are shown in the terminal; the files have them all.
@@ -36,6 +37,8 @@ pub enum AppError {
     NoGpu(NoGpu),
     #[error(transparent)]
     Trace(#[from] stagetrace::InitError),
+    #[error("showing the trace: {0}")]
+    View(String),
     #[error(transparent)]
     Start(StartError),
     #[error("starting the server: {0}")]
@@ -72,14 +75,21 @@ pub fn run(cli: &Cli) -> Result<(), AppError> {
     })?;
     eprintln!("{}", device.kind);
     let trace = Trace::start(cli)?;
+    let pages = cli.view.then(|| View::of(&trace)).transpose().map_err(AppError::View)?;
     progress.show();
     let results = answer(cli, device)?;
     progress.finish();
     let pictures = show(&results);
     let saved = save(cli, &results);
     print(&(pictures + &trace.finish()))?;
-    saved?;
-    all_answered(results)
+    let done = saved.and_then(|()| all_answered(results));
+    if let Some(pages) = pages {
+        if let Err(error) = &done {
+            eprintln!("diffusion: {error}");
+        }
+        pages.stay();
+    }
+    done
 }
 
 /// Sends all requests at once and waits for their answers.

@@ -57,6 +57,10 @@ pub struct Cli {
     /// Directory for the trace [default: traces]
     #[arg(long, value_name = "DIR")]
     pub trace_dir: Option<PathBuf>,
+
+    /// Show the trace in a browser while it grows, and go on showing it until Ctrl-C
+    #[arg(long)]
+    pub view: bool,
 }
 
 /// The greatest seed: seeds are recorded, and OpenTelemetry's integers have a sign.

@@ -28,6 +28,7 @@ mod request;
 mod sampler;
 mod server;
 mod trace;
+mod view;
 mod weights;
 
 use std::process::ExitCode;

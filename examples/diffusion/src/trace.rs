@@ -28,6 +28,11 @@ impl Trace {
         Ok(Trace { guard: stagetrace::init(config)? })
     }
 
+    /// Where the trace is being written.
+    pub fn dir(&self) -> Option<&Path> {
+        self.guard.run_dir()
+    }
+
     /// Stops tracing, and tells from the trace file where it is and what took how long.
     ///
     /// What went wrong with the trace is told here and fails nothing.

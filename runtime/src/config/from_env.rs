@@ -81,6 +81,24 @@ fn run(config: &mut TraceConfig, env: &mut Environment<'_>) {
     if let Some(age) = env.milliseconds("STAGETRACE_OUTBOX_MAX_AGE") {
         config.outbox.max_age = age;
     }
+    if let Some(viewer) = env.choice::<Viewer>("STAGETRACE_VIEWER") {
+        config.viewer = viewer == Viewer::Beside;
+    }
+    if let Some(port) = env.number("STAGETRACE_VIEWER_PORT", 0..=u16::MAX, "a port, 0 to 65535") {
+        config.viewer_port = port;
+    }
+}
+
+/// Whether there is a viewer. A number does here as well, since nothing is switched off by mistake.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Viewer {
+    Beside,
+    None,
+}
+
+impl Choice for Viewer {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("true", Self::Beside), ("1", Self::Beside), ("false", Self::None), ("0", Self::None)];
 }
 
 /// The variable of the signal beats the general one.

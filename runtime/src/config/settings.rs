@@ -43,6 +43,8 @@ pub(crate) struct Settings {
     pub(crate) batching: Batching,
     pub(crate) shutdown_timeout: Duration,
     pub(crate) log_level: LogLevel,
+    /// The port of the viewer that is started beside this process.
+    pub(crate) viewer: Option<u16>,
     pub(crate) warnings: Vec<ConfigWarning>,
     /// Where spans are sent over the network.
     #[cfg(feature = "_network")]
@@ -97,6 +99,7 @@ impl TraceConfig {
             batching: self.batching.fitted(),
             shutdown_timeout: self.shutdown_timeout,
             log_level: self.log_level,
+            viewer: self.viewer.then_some(self.viewer_port),
             warnings,
             #[cfg(feature = "_network")]
             target,
@@ -125,6 +128,8 @@ impl Settings {
             ("STAGETRACE_JSONL_MAX_BYTES", self.jsonl_max_bytes.to_string().into()),
             ("STAGETRACE_OUTBOX_MAX_BYTES", self.outbox.max_bytes.to_string().into()),
             ("STAGETRACE_OUTBOX_MAX_AGE", self.outbox.max_age.as_millis().to_string().into()),
+            // The run has its viewer, if it wants one.
+            ("STAGETRACE_VIEWER", "false".into()),
         ]
     }
 }

@@ -142,6 +142,8 @@ fn of_recorder() -> Vec<(&'static str, &'static str, TraceConfig)> {
         ("STAGETRACE_JSONL_MAX_BYTES", "1GiB", new().jsonl_max_bytes(1 << 30)),
         ("STAGETRACE_OUTBOX_MAX_BYTES", "0", new().outbox_max_bytes(0)),
         ("STAGETRACE_OUTBOX_MAX_AGE", "7", new().outbox_max_age(Duration::from_millis(7))),
+        ("STAGETRACE_VIEWER", "1", new().viewer_enabled(true)),
+        ("STAGETRACE_VIEWER_PORT", "8080", new().viewer_port(8080)),
     ]
 }
 
@@ -256,6 +258,8 @@ fn what_cannot_be_used_warns_and_changes_nothing() {
         ("OTEL_RESOURCE_ATTRIBUTES", "key=%FF"),
         ("STAGETRACE_JSONL", "yes"),
         ("STAGETRACE_JSONL", "0"),
+        ("STAGETRACE_VIEWER", "yes"),
+        ("STAGETRACE_VIEWER_PORT", "http"),
         ("OTEL_TRACES_EXPORTER", "zipkin"),
         #[cfg(not(feature = "_network"))]
         ("OTEL_TRACES_EXPORTER", "otlp"),

@@ -26,6 +26,8 @@ pub struct Status {
     pub clock: Option<ClockSource>,
     /// What the environment got wrong.
     pub warnings: Vec<crate::config::ConfigWarning>,
+    /// Where the viewer beside this process is, once it has said so and as long as it lives.
+    pub viewer: Option<String>,
     /// The counters, those of each sink included.
     pub stats: Option<Stats>,
 }
@@ -43,6 +45,7 @@ pub fn status() -> Status {
         complaints: complain::said(),
         clock: started.running.as_ref().map(|running| running.clock.clone()),
         warnings: started.settings.warnings.clone(),
+        viewer: running().and_then(|running| running.viewer.as_ref()?.url()),
         stats: stats(),
     }
 }

@@ -8,6 +8,9 @@ import { overview } from "./pages/overview.js";
 import { samplesPage } from "./pages/samples.js";
 import { stepPage } from "./pages/step.js";
 import { stepsPage } from "./pages/steps.js";
+import { comparePage } from "./pages/compare.js";
+import { processesPage } from "./pages/processes.js";
+import { stagesPage } from "./pages/stages.js";
 import { change, go, here, link } from "./router.js";
 
 /**
@@ -42,6 +45,9 @@ const PAGES = {
   overview: { title: "Overview", key: "o", open: overview },
   samples: { title: "Samples", key: "s", open: samplesPage },
   steps: { title: "Steps", key: "g", open: stepsPage },
+  stages: { title: "Stages", key: "c", open: stagesPage },
+  processes: { title: "Processes", key: "p", open: processesPage },
+  compare: { title: "Compare", key: "v", open: comparePage },
   step: { title: "Step", open: stepPage },
   group: { title: "Group", open: groupPage },
 };

@@ -1,9 +1,11 @@
 //! `serve [PATH…]`
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use std::{process, thread};
 
 use super::{Failure, Stuck, print};
 use crate::rules::Samples;
@@ -52,6 +54,9 @@ pub(super) struct Arguments {
     /// Opens the pages in a browser.
     #[arg(long)]
     open: bool,
+    /// Ends when its standard input does: with the program that holds the other end of the pipe.
+    #[arg(long)]
+    with_parent: bool,
     /// Takes this instant for now, in nanoseconds since 1970.
     #[arg(long, value_name = "UNIX_NANO")]
     now: Option<u64>,
@@ -73,6 +78,9 @@ pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
     let server = Server::bind(Options { address, access })?;
     let url = server.url();
     print(&format!("{url}\n"))?;
+    if arguments.with_parent {
+        end_with_input().map_err(Failure::Thread)?;
+    }
     let only = Only { services: arguments.service, runs: arguments.run_id };
     let store = Store::new(arguments.memory_limit.saturating_mul(1 << 20)).only(only);
     let live = Arc::new(Live::new(
@@ -89,6 +97,15 @@ pub(super) fn run(arguments: Arguments) -> Result<(), Failure> {
         eprintln!("stagetrace-viewer: cannot open a browser ({error}); open {url}");
     }
     Ok(server.run(live)?)
+}
+
+/// Ends the process when its standard input ends. It has nothing to lose.
+fn end_with_input() -> io::Result<()> {
+    let wait = || {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        process::exit(0);
+    };
+    thread::Builder::new().name("parent".to_owned()).spawn(wait).map(drop)
 }
 
 /// The sources that the arguments name. Where OTLP is received is printed, since the port may have been 0.

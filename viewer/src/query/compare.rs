@@ -165,6 +165,20 @@ impl RunMeasures {
         };
         Self { run, stages }
     }
+
+    /// What its spans are of, where not all of a store are compared.
+    pub(super) fn set_names(&mut self, run_ids: Vec<String>, services: Vec<String>) {
+        (self.run.run_ids, self.run.services) = (run_ids, services);
+    }
+
+    pub(super) fn samples(&self) -> usize {
+        self.run.samples
+    }
+
+    /// Nanoseconds of each span of a stage, in order.
+    pub(super) fn durations(&self, stage: &str) -> &[u64] {
+        self.stages.get(stage).map_or(&[], |durations| &durations.sorted)
+    }
 }
 
 impl Comparison {

@@ -190,6 +190,32 @@ impl Samples {
         Cow::Owned(totals)
     }
 
+    /// What the samples that are chosen add up to, in time in proportion to all spans.
+    pub(crate) fn totals_where(
+        &self,
+        store: &Store,
+        is_chosen: impl Fn(SampleRow<'_>) -> bool,
+    ) -> Totals {
+        let mut totals = Totals::default();
+        for trace in store.traces() {
+            let chosen: Vec<bool> = self.rows_of(trace).map(&is_chosen).collect();
+            for (sample, _) in self.rows_of(trace).zip(&chosen).filter(|(_, is)| **is) {
+                let error = sample.error().map(|error| store.record(error));
+                totals.sample(Change::Add, store, sample, error);
+            }
+            for span in store.spans_of(trace) {
+                let owner = self.owners.get(span.0 as usize).copied().unwrap_or(NONE);
+                let is_counted = owner != NONE && owner & COUNTED != 0;
+                let is_chosen = chosen.get((owner & !COUNTED) as usize);
+                if is_counted && is_chosen.is_some_and(|is| *is) {
+                    totals.span(Change::Add, store, &store.record(span), self.self_ns(span));
+                }
+            }
+        }
+        totals.settle();
+        totals
+    }
+
     fn look_at(
         &mut self,
         store: &Store,

@@ -51,6 +51,10 @@ assets! {
     "js/pages/group.js": SCRIPT,
     "js/pages/steps.js": SCRIPT,
     "js/pages/step.js": SCRIPT,
+    "js/swimlanes.js": SCRIPT,
+    "js/pages/processes.js": SCRIPT,
+    "js/pages/stages.js": SCRIPT,
+    "js/pages/compare.js": SCRIPT,
     "js/main.js": SCRIPT,
 }
 

@@ -12,11 +12,13 @@ mod assets;
 mod events;
 mod guard;
 mod live;
+mod pages;
 mod routes;
 mod saved;
 
 pub(crate) use guard::{Access, Token};
 pub(crate) use live::Live;
+pub use pages::{Pages, PagesError};
 pub(crate) use saved::Saved;
 
 /// How the pages are served.
@@ -68,6 +70,11 @@ impl Server {
 
     /// Answers until it is interrupted.
     pub(crate) fn run(self, live: Arc<Live>) -> Result<(), ServeError> {
+        self.run_until(live, interrupted())
+    }
+
+    /// Answers until something comes to pass.
+    fn run_until(self, live: Arc<Live>, end: impl Future<Output = ()>) -> Result<(), ServeError> {
         let mut runtime = tokio::runtime::Builder::new_multi_thread();
         let runtime = runtime.worker_threads(2).enable_all().build().map_err(ServeError::Start)?;
         let served = runtime.block_on(async {
@@ -76,7 +83,7 @@ impl Server {
             let pages = routes::all(live, self.access, self.address);
             tokio::select! {
                 served = axum::serve(listener, pages) => served.map_err(ServeError::Stopped),
-                () = interrupted() => Ok(()),
+                () = end => Ok(()),
             }
         });
         // Streams of events never end by themselves.

@@ -29,6 +29,8 @@ const SAMPLES: usize = 10_000;
 const ROWS: usize = 500;
 /// Most steps, and most groups, that have their own pages.
 const STEPS: usize = 50;
+/// Most stages that have their own pages.
+const STAGES: usize = 100;
 /// Most spans whose attributes, events and links are there.
 const SPANS: usize = 5_000;
 
@@ -46,8 +48,13 @@ impl Saved {
     /// stuck, lost and failed ones, the slowest and the latest.
     pub(crate) fn gather(&mut self, traces: &[String], most: usize) {
         let state = self.ask("state", &[]);
-        for path in ["overview", "steps", "stages", "processes"] {
+        for path in ["overview", "steps", "processes", "lanes", "compare"] {
             self.ask(path, &[]);
+        }
+        let stages = self.ask("stages", &[]);
+        let stages = stages["stages"].as_array().cloned().unwrap_or_default();
+        for stage in stages.iter().take(STAGES).map(|entry| plain(&entry["stage"])) {
+            self.ask("stage", &[("stage", &stage)]);
         }
         let steps = state["steps"].as_array().cloned().unwrap_or_default();
         for step in steps.iter().rev().take(STEPS).map(plain) {

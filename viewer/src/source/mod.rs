@@ -33,7 +33,7 @@ use parse::Reader;
 pub use progress::Progress;
 use received::{Feeder, Received};
 use recording::Recorded;
-pub use recording::RecordingReport;
+pub use recording::{DeclaredStage, RecordingReport};
 pub use report::{FileReport, InboxReport, SourceReport};
 
 use crate::store::{Place, SpanNumber, Store, TraceNumber};

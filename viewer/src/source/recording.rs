@@ -28,6 +28,16 @@ pub struct RecordingReport {
     pub name: String,
     /// Whether its process lives; `None` if that cannot be known.
     pub is_alive: Option<bool>,
+    /// Whether its process closed it.
+    pub is_closed: bool,
+    /// What its process is called among those of all runs, as spans of it say in `stagetrace.process.id`.
+    pub process_id: String,
+    /// Its service.
+    pub service: String,
+    /// Its run, if it says so.
+    pub run_id: Option<String>,
+    /// The number that the system gave it.
+    pub pid: u32,
     /// Spans that it has open.
     pub open_spans: usize,
     /// Spans that were lost, since there was no room for them.
@@ -35,9 +45,22 @@ pub struct RecordingReport {
     /// Events, links and late attributes that were lost.
     pub lost_details: u64,
     /// Stages that the program declares, whether they were ever executed or not.
-    pub stages: Vec<String>,
+    pub stages: Vec<DeclaredStage>,
     /// What the last attempt to read it said.
     pub error: Option<String>,
+}
+
+/// A stage as its program declares it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeclaredStage {
+    /// The set that it is declared in.
+    pub set: String,
+    /// What its spans are called.
+    pub name: String,
+    /// How detailed it is: 1 important, 2 normal, 3 detail.
+    pub level: u8,
+    /// The stage that it is declared to lie within.
+    pub within: Option<String>,
 }
 
 impl Recorded {
@@ -122,6 +145,15 @@ impl Recorded {
         self.open = open;
         let report = &mut self.report;
         report.is_alive = recording.is_alive();
+        report.is_closed = recording.state() != State::Running;
+        let identity = recording.identity();
+        if report.process_id != identity.process_id {
+            let service = identity.resource.attribute("service.name");
+            report.service = service.and_then(|name| name.as_str()).unwrap_or_default().to_owned();
+            report.process_id.clone_from(&identity.process_id);
+            report.run_id = identity.run_id.as_ref().map(|run| run.as_str().to_owned());
+            report.pid = identity.pid;
+        }
         report.open_spans = self.open.len();
         (report.lost_spans, report.lost_details) = (0, 0);
         for (cause, lost) in recording.losses() {
@@ -131,7 +163,13 @@ impl Recorded {
         }
         if report.stages.len() != snapshot.table.stages.len() {
             let stages = snapshot.table.stages.iter();
-            report.stages = stages.map(|stage| stage.name.clone()).collect();
+            let declared = stages.map(|stage| DeclaredStage {
+                set: stage.set.clone(),
+                name: stage.name.clone(),
+                level: stage.level,
+                within: stage.within.clone(),
+            });
+            report.stages = declared.collect();
         }
     }
 }

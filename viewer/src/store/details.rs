@@ -49,6 +49,23 @@ impl Store {
         false
     }
 
+    /// What a span has under the first of these keys that it has; `None` as well if its details are not in memory.
+    pub(crate) fn attribute(&self, number: SpanNumber, keys: &[Name]) -> Option<Value> {
+        let tables = lock(&self.tables);
+        let mut bytes = Bytes(self.details(&self.spans[number.0 as usize]));
+        let mut best: Option<(usize, Value)> = None;
+        for _ in 0..bytes.number() {
+            let key = Name(bytes.number() as u32);
+            match keys.iter().position(|wanted| *wanted == key) {
+                Some(rank) if best.as_ref().is_none_or(|(best, _)| rank < *best) => {
+                    best = Some((rank, bytes.value(&|number| tables.repeated_value(number))));
+                }
+                _ => skip_value(&mut bytes),
+            }
+        }
+        best.map(|(_, value)| value)
+    }
+
     /// Names from the root to the span, where a live file has them.
     pub(crate) fn path(&self, number: SpanNumber) -> Vec<Name> {
         let mut bytes = Bytes(self.details(&self.spans[number.0 as usize]));

@@ -267,6 +267,11 @@ impl Store {
         tables.names().filter(|(_, text)| is_one(text)).map(|(name, _)| name).collect()
     }
 
+    /// The name that is this text, if there is one.
+    pub(crate) fn find_name(&self, text: &str) -> Option<Name> {
+        encode::lock(&self.tables).find_name(text)
+    }
+
     /// The stage of a span.
     pub fn stage(&self, span: SpanNumber) -> Name {
         self.record(span).stage

@@ -78,6 +78,10 @@ impl Tables {
         (0..self.names.all.len() as u32).map(|number| (Name(number), self.text(Name(number))))
     }
 
+    pub(super) fn find_name(&self, text: &str) -> Option<Name> {
+        self.names.find(text.as_bytes()).map(Name)
+    }
+
     /// The number of a value that repeats; `None` if there is no room for more of them.
     pub(super) fn repeated(&mut self, value: &[u8]) -> Option<u32> {
         if self.values.all.len() < MAX_VALUES && !self.is_full() {

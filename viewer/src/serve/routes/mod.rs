@@ -13,9 +13,12 @@ use super::guard::{self, Access, Guard};
 use super::live::Live;
 use super::{assets, events};
 
+mod compare;
 mod group;
 mod overview;
+mod processes;
 mod samples;
+mod stages;
 mod state;
 mod step;
 mod steps;
@@ -43,6 +46,11 @@ pub(super) fn questions(live: Arc<Live>) -> Router {
         .route("/api/group", get(group::group))
         .route("/api/step", get(step::step))
         .route("/api/steps", get(steps::steps))
+        .route("/api/processes", get(processes::processes))
+        .route("/api/lanes", get(processes::lanes))
+        .route("/api/compare", get(compare::compare))
+        .route("/api/stages", get(stages::stages))
+        .route("/api/stage", get(stages::stage))
         .with_state(live)
 }
 
