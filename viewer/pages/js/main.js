@@ -4,6 +4,7 @@ import { ask, follow, isStatic, Refused } from "./api.js";
 import { fill, h, tip } from "./dom.js";
 import { bytes, count, counted, plain } from "./format.js";
 import { overview } from "./pages/overview.js";
+import { sample } from "./pages/sample.js";
 import { change, go, here, link } from "./router.js";
 
 /**
@@ -36,6 +37,7 @@ import { change, go, here, link } from "./router.js";
 /** @type {Record<string, Page>} */
 const PAGES = {
   overview: { title: "Overview", key: "o", open: overview },
+  sample: { title: "Sample", open: sample },
 };
 
 const header = /** @type {HTMLElement} */ (document.getElementById("top"));

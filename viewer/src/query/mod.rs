@@ -4,9 +4,11 @@ mod json;
 mod overview;
 mod rows;
 mod samples;
+mod span;
 mod stages;
 mod state;
 mod summary;
+mod timeline;
 mod tree;
 
 pub(crate) use overview::Overview;
@@ -14,8 +16,10 @@ pub use rows::{
     CurrentSpan, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward, SelfTime,
     StuckSpan, Summary,
 };
+pub(crate) use span::SpanDetails;
 pub use stages::{ErrorGroup, StageRow};
 pub(crate) use state::State;
 pub use summary::{StepChoice, SummaryOptions, UnknownStep};
+pub(crate) use timeline::{Answer as TimelineAnswer, TimelineOptions};
 pub use tree::tree;
 pub(crate) use tree::{duration, printable};

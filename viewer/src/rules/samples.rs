@@ -53,6 +53,12 @@ impl Samples {
         of_trace.get(place.sample as usize)
     }
 
+    /// The place of the sample that a span is of among those of its trace.
+    pub(crate) fn place_of(&self, span: SpanNumber) -> Option<u32> {
+        let place = self.spans.get(span.0 as usize)?.sample;
+        (place != NOWHERE.sample).then_some(place)
+    }
+
     /// Nanoseconds of an ended span in which none of its ended children ran.
     pub fn self_ns(&self, span: SpanNumber) -> u64 {
         self.spans.get(span.0 as usize).map_or(0, |place| place.self_ns)

@@ -40,7 +40,18 @@ assets! {
     "js/api.js": SCRIPT,
     "js/charts.js": SCRIPT,
     "js/table.js": SCRIPT,
+    "js/trace/model.js": SCRIPT,
+    "js/trace/find.js": SCRIPT,
+    "js/trace/scale.js": SCRIPT,
+    "js/trace/paint.js": SCRIPT,
+    "js/trace/rows.js": SCRIPT,
+    "js/trace/minimap.js": SCRIPT,
+    "js/trace/timeline.js": SCRIPT,
+    "js/trace/values.js": SCRIPT,
+    "js/trace/panel.js": SCRIPT,
+    "js/trace/head.js": SCRIPT,
     "js/pages/overview.js": SCRIPT,
+    "js/pages/sample.js": SCRIPT,
     "js/main.js": SCRIPT,
 }
 

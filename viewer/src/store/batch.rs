@@ -41,6 +41,7 @@ pub(crate) struct Parsed {
     pub(crate) depth: u8,
     pub(crate) is_failed: bool,
     pub(crate) is_lost: bool,
+    pub(crate) has_links: bool,
     pub(crate) label: Label,
     pub(crate) facts: Facts,
     pub(crate) failure: Failure,

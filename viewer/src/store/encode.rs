@@ -239,6 +239,7 @@ impl<'t> Encoder<'t> {
             depth: 0,
             is_failed: self.is_failed,
             is_lost: self.is_lost,
+            has_links: self.rest_of & part::LINKS != 0,
             label: self.label,
             facts: self.facts,
             failure,

@@ -7,7 +7,7 @@
 use std::hash::BuildHasher;
 use std::sync::{Mutex, PoisonError};
 
-use hashbrown::{DefaultHashBuilder, HashTable};
+use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
 use stagetrace_wire::id::{SpanId, TraceId};
 use stagetrace_wire::span::{SpanKind, StatusCode};
 
@@ -16,6 +16,7 @@ mod chunks;
 mod details;
 mod encode;
 mod facts;
+mod glance;
 mod insert;
 mod known;
 mod note;
@@ -28,6 +29,7 @@ use chunks::Chunks;
 pub(crate) use encode::{Caches, Encoder, Head, Seen, part};
 pub(crate) use facts::{Facts, Label};
 pub use facts::{Failure, Ident};
+pub(crate) use glance::Glance;
 pub(crate) use insert::seen;
 pub(crate) use tables::Tables;
 pub use tables::{Name, Origin};
@@ -55,6 +57,8 @@ pub struct Store {
     labels: Vec<Label>,
     facts: Vec<Facts>,
     failures: Vec<Failure>,
+    /// For each trace the spans of other traces that link to it.
+    linked: HashMap<TraceId, Vec<u32>>,
     chunks: Chunks,
     /// Spans of the batch that is being taken in that a later one of it replaced.
     replaced: u32,
@@ -150,6 +154,7 @@ impl Store {
             labels: Vec::new(),
             facts: Vec::new(),
             failures: Vec::new(),
+            linked: HashMap::new(),
             chunks: Chunks::default(),
             replaced: 0,
             changed: Vec::new(),
@@ -314,6 +319,7 @@ impl Store {
             + size_of::<Facts>() * self.facts.capacity()
             + size_of::<Failure>() * self.failures.capacity()
             + 5 * (self.trace_places.capacity() + self.span_places.capacity())
+            + 56 * self.linked.capacity()
             + self.chunks.bytes()
             + self.tables.lock().unwrap_or_else(PoisonError::into_inner).bytes()
     }

@@ -49,6 +49,11 @@ impl Tables {
         Name(self.names.intern(text.as_bytes()))
     }
 
+    /// The name of a text that was met.
+    pub(super) fn find(&self, text: &str) -> Option<Name> {
+        self.names.find(text.as_bytes()).map(Name)
+    }
+
     pub(super) fn text(&self, name: Name) -> &str {
         str::from_utf8(self.names.get(name.0)).unwrap_or_default()
     }

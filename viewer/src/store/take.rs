@@ -101,6 +101,9 @@ impl Store {
         }
         let trace = self.trace_of(span.trace_id);
         self.append(trace, span, chunk, at);
+        if span.has_links {
+            self.note_links(self.spans.len() as u32 - 1, span.trace_id, new);
+        }
         true
     }
 
@@ -151,6 +154,9 @@ impl Store {
                 false => self.chunks.release(old.chunk),
             }
             self.mark_changed(old.trace);
+            if span.has_links {
+                self.note_links(place, span.trace_id, new);
+            }
         }
         is_better
     }

@@ -12,6 +12,8 @@ use stagetrace_viewer::{
     SummaryOptions,
 };
 
+pub(crate) mod serve;
+
 /// Sources, and all that was read of them.
 pub(crate) struct View {
     pub(crate) sources: Sources,

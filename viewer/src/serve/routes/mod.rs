@@ -14,6 +14,8 @@ use super::live::Live;
 use super::{assets, events};
 
 mod overview;
+mod sample;
+mod span;
 mod state;
 
 /// Everything that the server answers.
@@ -25,6 +27,8 @@ pub(super) fn all(live: Arc<Live>, access: Access, address: SocketAddr) -> Route
         .route("/api/events", get(events::events))
         .route("/api/state", get(state::state))
         .route("/api/overview", get(overview::overview))
+        .route("/api/sample", get(sample::sample))
+        .route("/api/span", get(span::span))
         .fallback(nothing)
         .layer(middleware::from_fn_with_state(guard, guard::check))
         .with_state(live)

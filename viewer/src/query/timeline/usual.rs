@@ -1,0 +1,112 @@
+//! The stages of a sample, beside what they usually take.
+
+use hashbrown::HashMap;
+use serde::Serialize;
+
+use super::columns::Texts;
+use super::order::Drawn;
+use crate::query::json::number;
+use crate::rules::{Samples, StuckRule, waits};
+use crate::store::{Name, SpanNumber, Store};
+
+/// A stage of the sample.
+#[derive(Debug, Serialize)]
+pub(super) struct Stage {
+    /// Its place in `texts`.
+    stage: u32,
+    waits: bool,
+    /// Spans of the sample, open ones included.
+    spans: usize,
+    failed: usize,
+    /// What their children leave of them.
+    self_ns: String,
+    sum_ns: String,
+    /// How long its ended spans take, in all samples.
+    usual: Option<Usual>,
+    /// Beyond this an open span of it is stuck; `null` if that is not known.
+    threshold_ns: Option<String>,
+}
+
+/// How long ended spans take, by nearest rank.
+#[derive(Debug, Serialize)]
+struct Usual {
+    count: usize,
+    p50_ns: String,
+    p90_ns: String,
+    p99_ns: String,
+}
+
+#[derive(Default)]
+struct Sums {
+    spans: usize,
+    failed: usize,
+    self_ns: u128,
+    sum_ns: u128,
+}
+
+/// The stages of the chosen spans, that with the most time of its own first.
+pub(super) fn stages(
+    store: &Store,
+    samples: &Samples,
+    spans: &[Drawn<'_>],
+    covered: &[u64],
+    is_chosen: impl Fn(&Drawn<'_>) -> bool,
+    stuck: StuckRule,
+    texts: &mut Texts,
+) -> Vec<Stage> {
+    let mut sums: HashMap<Name, Sums> = HashMap::new();
+    let mut others: HashMap<Name, Vec<u64>> = HashMap::new();
+    for (span, covered) in spans.iter().zip(covered) {
+        others.entry(span.record.stage).or_default();
+        if is_chosen(span) {
+            let of_stage = sums.entry(span.record.stage).or_default();
+            of_stage.spans += 1;
+            of_stage.failed += usize::from(span.record.is_failed);
+            of_stage.sum_ns += u128::from(span.duration());
+            of_stage.self_ns += u128::from(span.duration().saturating_sub(*covered));
+        }
+    }
+    for span in (0..store.stats().spans as u32).map(SpanNumber) {
+        let record = store.record(span);
+        if record.is_finished()
+            && samples.place_of(span).is_some()
+            && let Some(durations) = others.get_mut(&record.stage)
+        {
+            durations.push(record.duration());
+        }
+    }
+    let mut stages: Vec<_> = sums.into_iter().collect();
+    stages.sort_by_key(|(name, sums)| (std::cmp::Reverse(sums.self_ns), *name));
+    let rows = stages.into_iter().map(|(name, sums)| {
+        let durations = others.remove(&name).unwrap_or_default();
+        let usual = Usual::of(durations);
+        let threshold = usual.as_ref().and_then(|(usual, p50)| stuck.threshold(usual.count, *p50));
+        Stage {
+            stage: texts.place(store, name),
+            waits: store.with_text(name, waits),
+            spans: sums.spans,
+            failed: sums.failed,
+            self_ns: number(sums.self_ns),
+            sum_ns: number(sums.sum_ns),
+            usual: usual.map(|(usual, _)| usual),
+            threshold_ns: threshold.map(number),
+        }
+    });
+    rows.collect()
+}
+
+impl Usual {
+    /// With the median as a number.
+    fn of(mut durations: Vec<u64>) -> Option<(Self, u64)> {
+        let count = durations.len();
+        let mut percentile = |hundredths: usize| {
+            let rank = (count * hundredths).div_ceil(100).max(1) - 1;
+            *durations.select_nth_unstable(rank).1
+        };
+        (count > 0).then(|| {
+            let p50 = percentile(50);
+            let (p90_ns, p99_ns) = (number(percentile(90)), number(percentile(99)));
+            (Self { count, p50_ns: number(p50), p90_ns, p99_ns }, p50)
+        })
+    }
+}
