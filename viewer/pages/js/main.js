@@ -168,7 +168,9 @@ function help() {
   const keys = [
     ...Object.values(PAGES).filter(({ key }) => key !== undefined).map(({ key, title }) => [key, title]),
     ["/", "search"], ["j k", "next and previous row"], ["Enter", "open the row"], ["Esc", "close, or one level up"],
-    ["w s a d, + −, 0", "in a timeline: zoom, pan, all"], ["t", "dark or light"], ["?", "these keys"],
+    ["w s a d, + −, 0", "in a timeline: zoom, pan, all"],
+    ["← → n N", "in a sample: close or open a span, next and previous match"], ["f e v x", "zoom to the span, to the error, tree or lanes, critical path"],
+    ["t", "dark or light"], ["?", "these keys"],
   ];
   const dialog = h("dialog", { class: "help", onclose: () => dialog.remove() }, h("h2", null, "Keys"),
     h("dl", null, keys.map(([key, what]) => [h("dt", null, h("kbd", null, key)), h("dd", null, what)])),

@@ -16,13 +16,17 @@ struct Walk {
     end: u64,
     /// What is not explained yet ends here.
     until: u64,
-    /// Its children that were not looked at, in order of their ends.
+    /// Its children that ended before that, in order of their ends.
     rest: Vec<u32>,
+    /// Those that ended later, the earliest last. They may have run before.
+    later: Vec<u32>,
 }
 
 /// Walks backwards from the end of `root`: through the child that ended last, from its begin through the
-/// one that ended last before that, and so on; what no child explains is the span's own. A child counts
-/// as far as its parent ran. The segments are in order of time, and together as long as the root.
+/// one that ended last by then, and so on. If none had just ended, one that ran on is taken for what it
+/// did until then: steps of a pipeline overlap, and clocks differ. So only what no child covers is a
+/// span's own. A child counts as far as its parent ran. The segments are in order of time, and together
+/// as long as the root.
 ///
 /// `times` are begin and end of spans, `parents` their parents, each before its children.
 pub(crate) fn critical_path(
@@ -38,18 +42,12 @@ pub(crate) fn critical_path(
         end,
         until: end,
         rest: children.of(span).to_vec(),
+        later: Vec::new(),
     };
     let mut path = Vec::new();
     let mut way = vec![walk(root, begin, end.max(begin))];
     while let Some(here) = way.last_mut() {
-        let next = loop {
-            let Some(child) = here.rest.pop() else { break None };
-            let (from, to) = times[child as usize];
-            let (from, to) = (from.max(here.begin), to.min(here.end));
-            if from < to && to <= here.until {
-                break Some((child, from, to));
-            }
-        };
+        let next = here.next(times);
         let own_from = next.map_or(here.begin, |(.., to)| to);
         if own_from < here.until {
             path.push(Segment { span: here.span, from: own_from, to: here.until });
@@ -64,6 +62,43 @@ pub(crate) fn critical_path(
     }
     path.reverse();
     path
+}
+
+impl Walk {
+    /// What it waited for until now: the child, and from when to when.
+    fn next(&mut self, times: &[(u64, u64)]) -> Option<(u32, u64, u64)> {
+        let clipped = |child: u32| {
+            let (from, to) = times[child as usize];
+            (child, from.max(self.begin), to.min(self.end))
+        };
+        while let Some(&child) = self.rest.last() {
+            let (_, from, to) = clipped(child);
+            if from < to && to <= self.until {
+                break;
+            }
+            self.rest.pop();
+            if from < to {
+                self.later.push(child);
+            }
+        }
+        while self.later.pop_if(|child| clipped(*child).1 >= self.until).is_some() {}
+        let ended = self.rest.last().map(|child| clipped(*child));
+        let ran_on = self.later.last().map(|child| clipped(*child));
+        match (ended, ran_on) {
+            (Some((.., to)), Some((child, from, _))) if to < self.until => {
+                self.later.pop();
+                Some((child, from, self.until))
+            }
+            (None, Some((child, from, _))) => {
+                self.later.pop();
+                Some((child, from, self.until))
+            }
+            (ended, _) => {
+                self.rest.pop();
+                ended
+            }
+        }
+    }
 }
 
 /// The children of each span, in order of their ends, in one piece.
@@ -151,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_ended_after_the_next_one_began_did_not_hold_it_up() {
+    fn a_child_that_ran_on_when_the_next_one_began_counts_until_then() {
         let path = path_of(
             "
             root 0..100
@@ -160,7 +195,7 @@ mod tests {
               last 50..100
             ",
         );
-        assert_eq!(path, "first 0..30\nroot 30..50\nlast 50..100");
+        assert_eq!(path, "first 0..20\nbeside 20..50\nlast 50..100");
     }
 
     #[test]
@@ -174,6 +209,19 @@ mod tests {
             ",
         );
         assert_eq!(path, "inner 10..15\nearly 15..20\nroot 20..40\ndetached 40..50");
+    }
+
+    #[test]
+    fn of_those_that_ran_on_the_one_that_ended_first_counts() {
+        let path = path_of(
+            "
+            root 0..100
+              whole 5..100
+              queue 5..42
+              forward 40..100
+            ",
+        );
+        assert_eq!(path, "root 0..5\nqueue 5..40\nforward 40..100");
     }
 
     #[test]

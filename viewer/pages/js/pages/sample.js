@@ -6,7 +6,7 @@ import { counted } from "../format.js";
 import { change, here } from "../router.js";
 import { matchSpans } from "../trace/find.js";
 import { sampleHead } from "../trace/head.js";
-import { findSpan, readTrace, since, spanId, advance } from "../trace/model.js";
+import { advance, findSpan, isGrowing, readTrace, since, spanId } from "../trace/model.js";
 import { spanPanel } from "../trace/panel.js";
 import { timeline } from "../trace/timeline.js";
 
@@ -33,6 +33,7 @@ export async function sample(root, context) {
     critical: params.get("critical") !== "0",
   };
 
+  if (state.window === null) state.window = rootWindow(trace);
   const lines = timeline(trace, state, { selected: () => chosen(), moved: () => remember() });
   const panel = spanPanel({ select: (span) => pick(span), zoomTo: lines.zoomTo, close: () => pick(-1) });
   const found = h("span", { class: "soft found" });
@@ -41,6 +42,8 @@ export async function sample(root, context) {
     oninput: () => searched(),
     onkeydown: (/** @type {KeyboardEvent} */ event) => {
       if (event.key === "Enter") next(event.shiftKey ? -1 : 1);
+      // Browsers clear the field; what was found is to stay.
+      if (event.key === "Escape") event.preventDefault();
     },
   });
   const views = ["tree", "lanes"].map((view) => h("button", { "data-view": view, title: view === "tree" ? "a span in each row (key: v)" : "a lane for each process, thread and GPU (key: v)", onclick: () => turnView(/** @type {"tree" | "lanes"} */ (view)) }, view));
@@ -76,6 +79,9 @@ export async function sample(root, context) {
     next(1);
   } }));
   drawHead();
+  const clock = setInterval(() => {
+    if (!document.hidden && isGrowing(trace) && !head.matches(":hover, :focus-within")) drawHead();
+  }, 1000);
   showViews();
   countMatches();
   lines.update();
@@ -212,9 +218,18 @@ export async function sample(root, context) {
     close: () => {
       isClosed = true;
       clearTimeout(timer);
+      clearInterval(clock);
       lines.close();
     },
   };
+}
+
+/** The time of the sample, if its trace is much longer; @param {import("../trace/model.js").Trace} trace */
+function rootWindow(trace) {
+  const { root } = trace.answer;
+  if (root === null || trace.end[root] - trace.start[root] > (trace.to - trace.from) / 3) return null;
+  const wide = Math.max(1000, trace.end[root] - trace.start[root]);
+  return { from: trace.start[root] - wide * 0.05, to: trace.end[root] + wide * 0.1 };
 }
 
 /** @param {URLSearchParams} params */

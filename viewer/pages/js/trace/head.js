@@ -22,6 +22,7 @@ export function sampleHead(trace, does) {
   const fact = (/** @type {string} */ name, /** @type {import("../dom.js").Child} */ value, hint = "") => h("div", { class: "fact", title: hint }, h("span", null, name), h("b", null, value));
   const tokens = row.prompt_tokens !== null || row.completion_tokens !== null;
   const root = answer.root;
+  const lasted = row.is_open && root !== null ? trace.end[root] - trace.start[root] : row.duration_ns;
   const kind = row.step === null && row.group_id === null ? "request" : "sample";
   const what = [h("span", { class: "soft kind" }, `${kind} `), row.id === null ? row.name ?? answer.trace_id.slice(0, 8) : plain(row.id)];
   return h("section", { class: "sample-head" },
@@ -35,7 +36,7 @@ export function sampleHead(trace, does) {
       h("span", { class: "soft" }, "trace ", h("code", null, answer.trace_id)), copyButton(answer.trace_id, "copy the trace id")),
     alarmOf(trace, does),
     h("div", { class: "fact-row" },
-      fact(row.is_open ? "open for" : "took", duration(row.duration_ns), row.start_unix_nano === null ? "" : `began ${dateTime(row.start_unix_nano)}`),
+      fact(row.is_open ? "open for" : "took", duration(lasted), row.start_unix_nano === null ? "" : `began ${dateTime(row.start_unix_nano)}`),
       answer.waits !== null && fact("waiting", `${duration(answer.waits.waiting_ns)} · ${share(answer.waits.waiting_ns, row.duration_ns)}`, "its spans that wait in queues, by their names"),
       answer.waits !== null && fact("between spans", `${duration(answer.waits.between_ns)} · ${share(answer.waits.between_ns, row.duration_ns)}`, "its root ran, and nothing below it"),
       row.reward !== null && fact("reward", decimal(row.reward)),
@@ -93,15 +94,20 @@ function latencyBar({ latencies, row }) {
       rate !== null && rate > 0 && h("span", { title: "what follows the first token, by the tokens that were generated" }, "per output token ", h("b", null, duration(rate)))));
 }
 
+/** Most stages that stand in the bar by themselves. */
+const MOST_PIECES = 40;
+
 /** Where the time went, by stage; @param {Trace} trace @param {Does} does */
 function stageBar(trace, does) {
   const stages = trace.answer.stages.filter((/** @type {any} */ one) => Number(one.self_ns) > 0);
   const sum = stages.reduce((/** @type {number} */ all, /** @type {any} */ one) => all + Number(one.self_ns), 0);
   if (sum === 0) return null;
+  const rest = stages.slice(MOST_PIECES).reduce((/** @type {number} */ all, /** @type {any} */ one) => all + Number(one.self_ns), 0);
   const slow = (/** @type {any} */ one) => (one.usual === null || one.usual.count < 4 ? 0 : Number(one.sum_ns) / one.spans / Math.max(1, Number(one.usual.p50_ns)));
   const text = (/** @type {any} */ one) => `${trace.texts[one.stage]}: ${duration(one.self_ns)} of its own (${percent(Number(one.self_ns) / sum)}) in ${counted(one.spans, "span")}${one.usual === null ? "" : `; half of all take up to ${duration(one.usual.p50_ns)}, 99 % up to ${duration(one.usual.p99_ns)}`}`;
   return h("div", { class: "bar-row" }, h("span", { class: "bar-name", title: "time of their own, parallel stages added up" }, "stages"),
-    h("div", { class: "stack" }, stages.map((/** @type {any} */ one) => piece(Number(one.self_ns) / sum, stageColor(trace.texts[one.stage]), text(one), () => does.search(`stage:"${trace.texts[one.stage]}"`)))),
+    h("div", { class: "stack" }, stages.slice(0, MOST_PIECES).map((/** @type {any} */ one) => piece(Number(one.self_ns) / sum, stageColor(trace.texts[one.stage]), text(one), () => does.search(`stage:"${trace.texts[one.stage]}"`))),
+      rest > 0 && piece(rest / sum, "var(--soft)", `${stages.length - MOST_PIECES} other stages: ${duration(rest)}`)),
     h("div", { class: "bar-legend" }, stages.slice(0, 8).map((/** @type {any} */ one) => h("button", { class: "jump", title: text(one), onclick: () => does.search(`stage:"${trace.texts[one.stage]}"`) },
       dot(trace.texts[one.stage]), `${trace.texts[one.stage]} `, h("b", null, duration(one.self_ns)), ` ${percent(Number(one.self_ns) / sum)}`, slow(one) >= 2 && Number(one.self_ns) / sum > 0.02 && h("b", { class: "bad" }, ` ${slow(one).toFixed(slow(one) < 10 ? 1 : 0)}× usual`))),
       stages.length > 8 && h("span", { class: "soft" }, `and ${stages.length - 8} more`)));
@@ -131,13 +137,15 @@ function notes(trace, does) {
     if (marks & MARK.neverCame) counts.never++;
     if (marks & (MARK.backward | MARK.noBegin)) counts.backward++;
   }
+  const isEarly = [...trace.skews.values()].some(({ early }) => early > 0);
   const worst = Math.max(0, ...[...trace.skews.values()].slice(0, 10_000).map(({ early, late }) => Math.max(early, late)));
   const list = [
+    trace.answer.left_out > 0 && `only the first ${count(trace.count)} of ${count(trace.count + trace.answer.left_out)} spans are drawn`,
     counts.missing > 0 && `⤴ ${counted(counts.missing, "span")} whose parent is not here`,
     counts.lost > 0 && `† ${counted(counts.lost, "span")} open when their process died`,
     counts.never > 0 && `? ${counted(counts.never, "span")} ended, but never written`,
     counts.backward > 0 && `◷ ${counted(counts.backward, "span")} with impossible times`,
-    trace.skews.size > 0 && h("button", { class: "jump", onclick: () => does.search("is:skewed") }, `◷ ${counted(trace.skews.size, "span")} outside their parents in another process, by up to ${duration(worst)}: clocks differ, times are as recorded`),
+    trace.skews.size > 0 && h("button", { class: "jump", onclick: () => does.search("is:skewed") }, `◷ ${counted(trace.skews.size, "span")} outside their parents in another process, by up to ${duration(worst)}: ${isEarly ? "clocks differ" : "clocks differ, or they went on alone"}; times are as recorded`),
   ].filter((one) => one !== false);
   return list.length > 0 && h("p", { class: "warn notes" }, list.map((one) => h("span", null, one)));
 }

@@ -1,5 +1,7 @@
 // A trace in typed arrays: what `/api/sample` answers in columns, and what follows from it.
 
+import { isStatic } from "../api.js";
+
 /** What is marked at a span, as bits of `marks`. */
 export const MARK = {
   open: 1, lost: 2, neverCame: 4, failed: 8, guessed: 16, parentMissing: 32, waits: 64, gpu: 128, linksAway: 256, noBegin: 512, backward: 1024,
@@ -29,7 +31,7 @@ export const MARK = {
  * @property {Uint32Array} kind
  * @property {Uint32Array} marks
  * @property {string[]} texts
- * @property {Int32Array} open
+ * @property {Int32Array} open those that were not lost
  * @property {Int32Array} failed
  * @property {Map<number, { early: number, late: number }>} skews
  * @property {Map<number, { at: number, name: string }[]>} events
@@ -40,6 +42,7 @@ export const MARK = {
  * @property {Int32Array} pathFirst where the places of a span begin; one more at the end
  * @property {Map<number, TraceStage>} stages
  * @property {number} now
+ * @property {number} readAt when it was read, in milliseconds since 1970
  * @property {number} from the first begin
  * @property {number} to the last end
  */
@@ -66,7 +69,7 @@ export function readTrace(answer) {
       depth[at] = depth[parent[at]] + 1;
       start[at] += start[parent[at]];
     }
-    if (marks[at] & MARK.open) {
+    if (marks[at] & MARK.open && !(marks[at] & MARK.lost)) {
       open.push(at);
       end[at] = Math.max(now, start[at]);
     } else {
@@ -97,7 +100,7 @@ export function readTrace(answer) {
     events.get(span).push({ at, name });
   }
   return {
-    answer, count, parent, next, depth, start, end, marks, now, from, to: to > from ? to : from + 1,
+    answer, count, parent, next, depth, start, end, marks, now, readAt: Date.now(), from, to: to > from ? to : from + 1,
     covered: filled(new Float64Array(count), spans.covered),
     name: filled(new Uint32Array(count), spans.name),
     stage: filled(new Uint32Array(count), spans.stage),
@@ -165,11 +168,16 @@ export function findSpan(trace, id) {
   return -1;
 }
 
+/** Whether open spans grow: only where the server's now is now; @param {Trace} trace */
+export function isGrowing(trace) {
+  const isNow = Math.abs(Number(trace.answer.now_unix_nano) / 1e6 - trace.readAt) < 600_000;
+  return !isStatic && isNow && trace.open.length > 0 && trace.answer.row?.is_open === true;
+}
+
 /** Lets time go on: open spans end now; @param {Trace} trace @param {number} now */
 export function advance(trace, now) {
   trace.now = now;
   for (const span of trace.open) {
-    if (trace.marks[span] & MARK.lost) continue;
     trace.end[span] = Math.max(now, trace.start[span]);
     if (trace.end[span] > trace.to) trace.to = trace.end[span];
   }

@@ -10,9 +10,10 @@ import { duration } from "../format.js";
 export function timeTicks(from, to, wanted) {
   const rough = (to - from) / Math.max(1, wanted);
   const minutes = [60e9, 120e9, 300e9, 600e9, 1800e9, 3600e9, 7200e9, 21_600e9, 43_200e9, 86_400e9];
+  const days = 10 ** Math.floor(Math.log10(Math.max(1, rough / 86_400e9))) * 86_400e9;
   const power = 10 ** Math.floor(Math.log10(Math.max(1, rough)));
   const decimal = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough) ?? rough;
-  const step = Math.max(1, rough <= 30e9 ? decimal : minutes.find((one) => one >= rough) ?? Math.ceil(rough / 86_400e9) * 86_400e9);
+  const step = Math.max(1, rough <= 30e9 ? decimal : minutes.find((one) => one >= rough) ?? [1, 2, 5, 10].map((one) => one * days).find((one) => one >= rough) ?? rough);
   const ticks = [];
   const first = Math.ceil(from / step) * step;
   for (let count = 0; first + count * step <= to && count < 200; count++) {

@@ -4,7 +4,7 @@ import { h, tip } from "../dom.js";
 import { duration } from "../format.js";
 import { visibleSpans } from "./find.js";
 import { minimap } from "./minimap.js";
-import { advance, MARK, onPath, processName, selfTime } from "./model.js";
+import { advance, isGrowing, MARK, onPath, processName, selfTime, since } from "./model.js";
 import { paintBar, paintLength, paintRow, pixelOf, readPalette, spanColor } from "./paint.js";
 import { laneRowOf, laneRows } from "./rows.js";
 import { fitWindow, timeTicks } from "./scale.js";
@@ -178,6 +178,7 @@ export function timeline(first, state, tell) {
       else paintLaneRow(scene, row, row * TALL - top);
     }
     if (state.view === "lanes" && lanes !== null) paintFailed(scene, lanes, top);
+    paintLinks(scene, top);
     paintNow(scene);
     context.fillStyle = palette.edge;
     context.fillRect(left, 0, 1, tall);
@@ -251,7 +252,9 @@ export function timeline(first, state, tell) {
     const above = trace.parent[span];
     const parts = [];
     if (stage !== name) parts.push(stage);
-    if (above < 0 ? trace.answer.processes.length > 1 : trace.process[above] !== trace.process[span]) parts.push(processName(trace.answer.processes[trace.process[span]]));
+    const process = trace.answer.processes[trace.process[span]];
+    const isOther = above < 0 ? trace.answer.processes.length > 1 : trace.process[above] !== trace.process[span];
+    if (isOther && (process.service !== null || process.pid !== null)) parts.push(processName(process));
     if (state.closed.has(span)) parts.push(`+${trace.next[span] - span - 1}`);
     if (parts.length > 0) context.fillText(parts.join(" · "), x, middle + 0.5);
     context.restore();
@@ -285,6 +288,46 @@ export function timeline(first, state, tell) {
       const x = pixelOf(scene, trace.start[span]);
       if (y > -TALL && y < tall && x >= left && x < width) context.fillRect(x, y + 2, 2, TALL - 5);
     }
+  }
+
+  /** Arrows between the selected span and those that it links to, or that link to it; @param {import("./paint.js").Scene} scene @param {number} top */
+  function paintLinks(scene, top) {
+    context.save();
+    context.beginPath();
+    context.rect(left, 0, width - left, tall);
+    context.clip();
+    context.strokeStyle = context.fillStyle = palette.text;
+    context.lineWidth = 1.3;
+    for (const [span, to] of linked()) {
+      const [row, toRow] = [rowOf(span), rowOf(to)];
+      if (row < 0 || toRow < 0) continue;
+      // From the end of what came before to the begin of what follows it.
+      const [x, toX] = [pixelOf(scene, Math.min(trace.end[to], trace.start[span])), pixelOf(scene, trace.start[span])];
+      const [y, toY] = [toRow * TALL - top + TALL / 2, row * TALL - top + TALL / 2];
+      context.setLineDash([4, 3]);
+      context.beginPath();
+      context.moveTo(x, y);
+      context.bezierCurveTo(x + 26, y, toX - 26, toY, toX - 5, toY);
+      context.stroke();
+      context.setLineDash([]);
+      context.beginPath();
+      context.moveTo(toX, toY);
+      context.lineTo(toX - 7, toY - 4);
+      context.lineTo(toX - 7, toY + 4);
+      context.fill();
+    }
+    context.restore();
+  }
+
+  /** @type {{ span: number, of: Trace, pairs: [number, number][] }} */
+  let known = { span: -1, of: trace, pairs: [] };
+  function linked() {
+    if (known.span !== state.selected || known.of !== trace) {
+      const { selected } = state;
+      const pairs = selected < 0 ? [] : trace.answer.links.filter((/** @type {[number, number]} */ [from, to]) => from === selected || to === selected);
+      known = { span: selected, of: trace, pairs: pairs.slice(0, 200) };
+    }
+    return known.pairs;
   }
 
   /** @param {import("./paint.js").Scene} scene */
@@ -482,13 +525,11 @@ export function timeline(first, state, tell) {
   observer.observe(element);
   addEventListener("resize", measure);
   const timer = setInterval(() => {
-    if (element.isConnected && !document.hidden && trace.open.length > 0 && isLive()) {
-      advance(trace, trace.now + 200e6);
+    if (element.isConnected && !document.hidden && isGrowing(trace)) {
+      advance(trace, since(trace.answer, trace.answer.now_unix_nano) + (Date.now() - trace.readAt) * 1e6);
       paintSoon();
     }
   }, 200);
-  /** Time goes on only where now is now. */
-  const isLive = () => Math.abs(Number(trace.answer.now_unix_nano) / 1e6 - Date.now()) < 600_000 && trace.answer.row?.is_open === true;
 
   /** Moves the selection by rows, or within the tree; @param {string} key */
   function step(key) {

@@ -59,7 +59,7 @@ pub(super) struct Columns {
     up: Column<u32>,
     /// Begin, from that of its parent, or from `base_unix_nano` if it has none.
     start: Column<i64>,
-    /// 0 of open ones.
+    /// 0 of open ones, unless they were lost.
     duration: Column<u64>,
     /// How much of it its children cover.
     covered: Column<u64>,
@@ -128,7 +128,7 @@ impl Columns {
         });
         let up =
             |(at, span): (usize, &Drawn<'_>)| span.parent.map_or(0, |parent| at as u32 - parent);
-        let duration = |span: &Drawn<'_>| match span.record.is_open() {
+        let duration = |span: &Drawn<'_>| match span.record.is_open() && !span.record.is_lost {
             true => 0,
             false => span.duration(),
         };

@@ -28,6 +28,8 @@ use usual::{Stage, stages};
 
 /// Most samples of the trace, and attempts, that are told.
 const MOST_ROWS: usize = 500;
+/// Most spans that are drawn.
+const MOST_SPANS: usize = 1_000_000;
 /// Most events, links and the like that are drawn.
 const MOST_MARKS: usize = 20_000;
 
@@ -88,6 +90,8 @@ pub(crate) struct Timeline {
     processes: Vec<Process>,
     lanes: Vec<Lane>,
     spans: Columns,
+    /// Spans beyond the most that are drawn.
+    left_out: usize,
     stages: Vec<Stage>,
     waits: Option<Waits>,
     latencies: Vec<Latency>,
@@ -142,7 +146,10 @@ impl Timeline {
         let now = options.now;
         let of_trace = samples.of_trace(trace);
         let sample = chosen.map(|chosen| &of_trace[chosen]);
-        let (base, spans) = in_order(store, trace, now);
+        let (base, mut spans) = in_order(store, trace, now);
+        let left_out = spans.len().saturating_sub(MOST_SPANS);
+        // Parents come first, so that none is cut off from its children.
+        spans.truncate(MOST_SPANS);
         let place = |number| spans.iter().position(|span| Some(span.number) == number);
         let place = |number| place(number).map(|place| place as u32);
         let root = place(sample.and_then(|sample| sample.root));
@@ -196,6 +203,7 @@ impl Timeline {
             batches: batches(store, trace, now),
             stages,
             spans: columns,
+            left_out,
             texts: texts.texts,
             processes: lanes.processes,
             lanes: lanes.lanes,

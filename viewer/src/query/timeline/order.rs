@@ -14,7 +14,7 @@ pub(super) struct Drawn<'s> {
     pub(super) is_guessed: bool,
     /// When it began; if that is not known, the begin of the first of all.
     pub(super) start: u64,
-    /// When it ended; of an open one now.
+    /// When it ended; of an open one now, or the last sign of it.
     pub(super) end: u64,
 }
 
@@ -33,6 +33,8 @@ pub(super) fn in_order(store: &Store, trace: TraceNumber, now: u64) -> (u64, Vec
     let tree = Tree::new(store, trace);
     let starts = tree.nodes.iter().map(|node| node.record.start);
     let base = starts.filter(|start| *start > 0).min().unwrap_or(0);
+    let signs = tree.nodes.iter().map(|node| node.record.end.max(node.record.start));
+    let last_sign = signs.max().unwrap_or(0);
     let guessed = guessed_parents(store, &tree);
     let parent_of = |at: usize| {
         let told = tree.nodes[at].parent.map(|parent| parent as u32);
@@ -67,7 +69,7 @@ pub(super) fn in_order(store: &Store, trace: TraceNumber, now: u64) -> (u64, Vec
             parent,
             is_guessed: node.parent.is_none() && parent.is_some(),
             start: if node.record.start == 0 { base } else { node.record.start },
-            end: end(node.record, now),
+            end: end(node.record, now, last_sign),
         });
         let mut child = last_child[at as usize];
         while child != NONE {
@@ -80,9 +82,11 @@ pub(super) fn in_order(store: &Store, trace: TraceNumber, now: u64) -> (u64, Vec
 
 const NONE: u32 = u32::MAX;
 
-fn end(record: &Record, now: u64) -> u64 {
-    match record.is_open() {
-        true => now.max(record.start),
-        false => record.end,
+/// Of one that is open now; of one that was lost with its process the last sign of the trace.
+fn end(record: &Record, now: u64, last_sign: u64) -> u64 {
+    match (record.is_open(), record.is_lost) {
+        (true, true) => record.end.max(last_sign),
+        (true, false) => now.max(record.start),
+        _ => record.end,
     }
 }
