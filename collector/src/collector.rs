@@ -6,7 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::receive::Receiver;
+use stagetrace_wire::span::Span;
+
+use crate::receive::{Handler, Receiver};
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::server::Server;
@@ -28,6 +30,7 @@ pub struct Builder {
     max_grpc_bytes: usize,
     max_http_bytes: usize,
     max_span_bytes: usize,
+    handler: Option<Handler>,
 }
 
 /// What arrived since the start.
@@ -38,9 +41,9 @@ pub struct Stats {
     pub requests: u64,
     /// Those that could not be read, or only in part.
     pub failed_requests: u64,
-    /// Spans that were kept.
+    /// Spans that were kept, or taken by the function of [`Builder::on_export`].
     pub spans: u64,
-    /// Spans that were not kept: they could not be read, or the [`Reply`] said so.
+    /// Other spans: they could not be read, or the [`Reply`] said so.
     pub rejected_spans: u64,
     /// Of the spans that were kept, those that were given up for newer ones:
     /// see [`Builder::max_span_bytes`].
@@ -78,6 +81,7 @@ impl Collector {
             max_grpc_bytes: 4 << 20,
             max_http_bytes: 20 << 20,
             max_span_bytes: 64 << 20,
+            handler: None,
         }
     }
 
@@ -275,6 +279,35 @@ impl Builder {
         self
     }
 
+    /// Hands the spans of each request to a function, and keeps neither them nor the request: only
+    /// [`Collector::stats`] go on. What the function returns is the answer; one that is no success, as
+    /// `Reply::status(503)`, says that the spans were not taken. Answers of [`Collector::reply`] and
+    /// [`Collector::script`] are not used.
+    ///
+    /// The function is not called for requests that cannot be read. It runs on the collector's thread,
+    /// where a wait holds up all other requests.
+    ///
+    /// ```
+    /// use std::sync::mpsc::sync_channel;
+    /// use std::time::Duration;
+    /// use stagetrace_collector::{Collector, Reply};
+    ///
+    /// let (send, receive) = sync_channel(16);
+    /// let full = || Reply::status(503).retry_after(Duration::from_secs(1));
+    /// let collector = Collector::builder()
+    ///     .on_export(move |spans| send.try_send(spans).map_or_else(|_| full(), |()| Reply::success()))
+    ///     .start_blocking()?;
+    /// # assert!(receive.try_recv().is_err());
+    /// # std::io::Result::Ok(())
+    /// ```
+    pub fn on_export(
+        mut self,
+        handler: impl Fn(Vec<Span>) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        self.handler = Some(Handler(Arc::new(handler)));
+        self
+    }
+
     /// Starts the collector.
     ///
     /// # Errors
@@ -288,9 +321,10 @@ impl Builder {
     /// # Errors
     /// If the address cannot be had, or the system refuses the thread.
     pub fn start_blocking(self) -> io::Result<Collector> {
-        let store = Arc::new(Store::new(self.max_span_bytes));
+        let store = Arc::new(Store::new(self.max_span_bytes, self.handler.is_none()));
         let receiver = Receiver {
             store: store.clone(),
+            handler: self.handler,
             max_grpc_bytes: self.max_grpc_bytes,
             max_http_bytes: self.max_http_bytes,
         };

@@ -82,6 +82,11 @@
 //! assert_eq!(collector.requests().len(), 3);
 //! ```
 //!
+//! # Spans for a program
+//!
+//! With [`Builder::on_export`] a collector hands spans to a function and keeps nothing, for programs that
+//! run longer than a test.
+//!
 //! # What is refused
 //!
 //! | | over HTTP | over gRPC |

@@ -1,5 +1,7 @@
 //! One request: read it, keep its spans, answer.
 
+use std::fmt;
+use std::mem;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -8,6 +10,7 @@ use hyper::body::Incoming;
 use hyper::header::{HeaderMap, HeaderValue};
 use stagetrace_wire::otlp::json::{Contents, ReadOptions, read_document};
 use stagetrace_wire::otlp::protobuf::read_request;
+use stagetrace_wire::span::Span;
 
 use crate::body;
 use crate::encode::{self, Failure, Frames, Outcome};
@@ -19,9 +22,14 @@ use crate::store::{Delivery, Store};
 /// What the requests of a server have in common.
 pub(crate) struct Receiver {
     pub(crate) store: Arc<Store>,
+    pub(crate) handler: Option<Handler>,
     pub(crate) max_grpc_bytes: usize,
     pub(crate) max_http_bytes: usize,
 }
+
+/// Takes spans instead of the store.
+#[derive(Clone)]
+pub(crate) struct Handler(pub(crate) Arc<dyn Fn(Vec<Span>) -> Reply + Send + Sync>);
 
 /// The connection is to be closed without an answer.
 #[derive(Debug, thiserror::Error)]
@@ -53,8 +61,17 @@ impl Receiver {
             }
         };
         record.protocol = Some(protocol);
-        let reply = self.store.next_reply();
-        let contents = self.read(protocol, body, &head.headers, &mut record).await;
+        // Scripts are in the order in which heads arrive.
+        let scripted = match self.handler {
+            Some(_) => Reply::success(),
+            None => self.store.next_reply(),
+        };
+        let mut contents = self.read(protocol, body, &head.headers, &mut record).await;
+        record.spans = contents.as_ref().map_or(0, |contents| contents.spans.len());
+        let reply = match (&self.handler, &mut contents) {
+            (Some(Handler(handler)), Ok(contents)) => handler(mem::take(&mut contents.spans)),
+            _ => scripted,
+        };
         let (outcome, delivery) = settle(contents, &reply, record);
         self.store.add(delivery);
         answer(outcome, protocol, &reply).await
@@ -62,7 +79,7 @@ impl Receiver {
 
     fn refuse(&self, mut record: Request, refusal: Refusal) -> Response<Frames> {
         record.error = Some(refusal.text.clone());
-        self.store.add(Delivery { request: record, spans: Vec::new(), rejected: 0 });
+        self.store.add(Delivery::without_spans(record));
         refusal.encode()
     }
 
@@ -91,6 +108,12 @@ impl Receiver {
     }
 }
 
+impl fmt::Debug for Handler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Handler")
+    }
+}
+
 fn owned_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     let owned = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     headers.iter().map(|(name, value)| (name.as_str().to_owned(), owned(value))).collect()
@@ -106,20 +129,20 @@ fn settle(
         Ok(contents) => contents,
         Err(failure) => {
             record.error = Some(failure.message.clone());
-            let delivery = Delivery { request: record, spans: Vec::new(), rejected: 0 };
+            let delivery = Delivery::without_spans(record);
             return (Outcome::Failure(failure), delivery);
         }
     };
     let Contents { mut spans, report, .. } = contents;
-    let read = spans.len();
-    record.spans = read;
+    let read = record.spans;
     record.error = report.refused.first().map(|first| first.refusal.to_string());
     let asked = match reply.kind {
         Kind::Partial { rejected } => rejected,
         _ if reply.keeps_spans => 0,
         _ => u64::MAX,
     };
-    spans.truncate(read.saturating_sub(usize::try_from(asked).unwrap_or(usize::MAX)));
+    let accepted = read.saturating_sub(usize::try_from(asked).unwrap_or(usize::MAX));
+    spans.truncate(accepted);
 
     let message = match (&*reply.message, &record.error) {
         ("", Some(error)) => error.clone(),
@@ -131,8 +154,8 @@ fn settle(
     } else {
         Outcome::Partial { rejected: said, message }
     };
-    let rejected = report.refused_spans + (read - spans.len()) as u64;
-    (outcome, Delivery { request: record, spans, rejected })
+    let rejected = report.refused_spans + (read - accepted) as u64;
+    (outcome, Delivery { request: record, spans, accepted: accepted as u64, rejected })
 }
 
 async fn answer(

@@ -11,7 +11,7 @@ use crate::collector::Stats;
 use crate::reply::Reply;
 use crate::request::Request;
 use crate::spans::Spans;
-use stagetrace_wire::span::{Attributes, Event, Link, Resource, Scope, Span, Value};
+use stagetrace_wire::span::Span;
 
 /// Shared by the handle and the server.
 pub(crate) struct Store {
@@ -20,6 +20,8 @@ pub(crate) struct Store {
     /// The same for who waits without blocking.
     version: watch::Sender<()>,
     max_bytes: usize,
+    /// Whether requests are remembered.
+    is_kept: bool,
 }
 
 /// What arrived.
@@ -45,15 +47,23 @@ pub(crate) struct Delivery {
     pub(crate) request: Request,
     /// Those to keep.
     pub(crate) spans: Vec<Span>,
+    /// Those, or as many that somebody else took.
+    pub(crate) accepted: u64,
     /// Spans that could not be read or were not to be kept.
     pub(crate) rejected: u64,
+}
+
+impl Delivery {
+    pub(crate) fn without_spans(request: Request) -> Self {
+        Self { request, spans: Vec::new(), accepted: 0, rejected: 0 }
+    }
 }
 
 /// Most requests that are remembered.
 pub(crate) const MAX_REQUESTS: usize = 4096;
 
 impl Store {
-    pub(crate) fn new(max_bytes: usize) -> Self {
+    pub(crate) fn new(max_bytes: usize, is_kept: bool) -> Self {
         Self {
             state: Mutex::new(State {
                 arrivals: Arrivals::default(),
@@ -66,6 +76,7 @@ impl Store {
             arrived: Condvar::new(),
             version: watch::Sender::new(()),
             max_bytes,
+            is_kept,
         }
     }
 
@@ -106,7 +117,7 @@ impl Store {
 
     pub(crate) fn add(&self, delivery: Delivery) {
         let mut state = self.lock();
-        state.add(delivery, self.max_bytes);
+        state.add(delivery, self.max_bytes, self.is_kept);
         drop(state);
         self.arrived.notify_all();
         self.version.send_replace(());
@@ -141,14 +152,16 @@ impl Store {
 }
 
 impl State {
-    fn add(&mut self, delivery: Delivery, max_bytes: usize) {
+    fn add(&mut self, delivery: Delivery, max_bytes: usize, is_kept: bool) {
         let stats = &mut self.arrivals.stats;
         stats.requests += 1;
         stats.failed_requests += u64::from(delivery.request.error.is_some());
-        stats.spans += delivery.spans.len() as u64;
+        stats.spans += delivery.accepted;
         stats.rejected_spans += delivery.rejected;
 
-        self.add_request(delivery.request, max_bytes / 4);
+        if is_kept {
+            self.add_request(delivery.request, max_bytes / 4);
+        }
         if !delivery.spans.is_empty() {
             self.add_spans(delivery.spans, max_bytes);
         }
@@ -167,7 +180,7 @@ impl State {
     }
 
     fn add_spans(&mut self, new: Vec<Span>, max_bytes: usize) {
-        let weights: Vec<usize> = new.iter().map(weight).collect();
+        let weights: Vec<usize> = new.iter().map(Span::memory_bytes).collect();
         self.span_bytes += weights.iter().sum::<usize>();
         self.weights.extend(weights);
         let spans = Arc::make_mut(&mut self.arrivals.spans.0);
@@ -192,48 +205,4 @@ fn of_request(request: &Request) -> usize {
         .map(|(name, value)| size_of::<(String, String)>() + name.len() + value.len());
     let error = request.error.as_ref().map_or(0, String::len);
     size_of::<Request>() + request.path.len() + error + headers.sum::<usize>()
-}
-
-/// Bytes of memory that a span takes, with its part of what it shares with others.
-fn weight(span: &Span) -> usize {
-    let events = span.events.iter().map(|event| event.name.len() + attributes(&event.attributes));
-    let links = span.links.iter().map(|link| link.trace_state.len() + attributes(&link.attributes));
-    size_of::<Span>()
-        + span.name.len()
-        + span.trace_state.len()
-        + span.status.message.len()
-        + attributes(&span.attributes)
-        + span.events.len() * size_of::<Event>()
-        + events.sum::<usize>()
-        + span.links.len() * size_of::<Link>()
-        + links.sum::<usize>()
-        + of_resource(&span.resource) / Arc::strong_count(&span.resource)
-        + of_scope(&span.scope) / Arc::strong_count(&span.scope)
-}
-
-fn of_resource(resource: &Resource) -> usize {
-    size_of::<Resource>() + resource.schema_url.len() + attributes(&resource.attributes)
-}
-
-fn of_scope(scope: &Scope) -> usize {
-    let texts = scope.name.len() + scope.version.len() + scope.schema_url.len();
-    size_of::<Scope>() + texts + attributes(&scope.attributes)
-}
-
-fn attributes(attributes: &Attributes) -> usize {
-    let of_pair = |(key, value): &(String, Value)| {
-        size_of::<(String, Value)>() - size_of::<Value>() + key.len() + of_value(value)
-    };
-    attributes.iter().map(of_pair).sum()
-}
-
-fn of_value(value: &Value) -> usize {
-    let owned = match value {
-        Value::Str(text) => text.len(),
-        Value::Bytes(bytes) => bytes.len(),
-        Value::Array(values) => values.iter().map(of_value).sum(),
-        Value::Map(map) => attributes(map),
-        Value::Bool(_) | Value::I64(_) | Value::F64(_) | Value::Empty => 0,
-    };
-    size_of::<Value>() + owned
 }

@@ -104,7 +104,7 @@ fn a_hundred_thousand_rollouts_in_one_trace_take_a_moment() {
     };
     let start = Instant::now();
     let view = view_of((1..=100_000).map(rollout).collect::<String>());
-    assert_eq!(view.samples.iter().count(), 100_000);
+    assert_eq!(view.samples.iter(&view.store).count(), 100_000);
     assert!(start.elapsed() < Duration::from_secs(30), "{:?}", start.elapsed());
 }
 
@@ -159,7 +159,7 @@ fn live_records_with_impossible_times_are_read() {
     let times = ["-1", "1e300", "0", "1e-300"];
     let text: String = times.iter().zip(1..).map(|(time, id)| record(time, id)).collect();
     let view = view_of(text);
-    assert_eq!(view.samples.iter().filter(|sample| sample.is_open).count(), 4);
+    assert_eq!(view.samples.iter(&view.store).filter(|sample| sample.is_open).count(), 4);
 }
 
 #[test]
@@ -171,14 +171,11 @@ fn what_is_no_trace_file_is_refused_with_what_to_do() {
     fs::write(path("binary.recording"), [7; 100_000]).unwrap();
     fs::create_dir(path("empty")).unwrap();
     let refused = [
-        (
-            "notes.txt",
-            "notes.txt is no trace file: it holds neither OTLP/JSON, nor lines of XTuner",
-        ),
+        ("notes.txt", "notes.txt is no trace file: it holds neither OTLP, nor lines of XTuner"),
         ("numbers.json", "numbers.json is no trace file"),
         ("binary.recording", "cannot read binary.recording: this is not a recording"),
         ("empty", "holds neither .jsonl files nor recordings; name the directory of a run"),
-        ("missing.jsonl", "name a run's directory, a .jsonl, a .json or a .recording"),
+        ("missing.jsonl", "name a run's directory, a .jsonl, a .json, a .pb or a .recording"),
     ];
     for (name, message) in refused {
         let output = Command::new(env!("CARGO_BIN_EXE_stagetrace-viewer"))

@@ -110,8 +110,8 @@ fn a_span_that_leaves_its_recording_and_never_comes_has_an_unknown_end() {
     lock.lock().unwrap();
     view.poll();
     let of_first =
-        |sample: &&stagetrace_viewer::Sample| view.store.trace_id(sample.trace).to_u128() == ID;
-    let sample = view.samples.iter().find(of_first).unwrap();
+        |sample: &stagetrace_viewer::Sample| view.store.trace_id(sample.trace).to_u128() == ID;
+    let sample = view.samples.iter(&view.store).find(of_first).unwrap();
     assert_eq!((sample.status, sample.result_not_exported), (Status::Unknown, true));
 }
 
@@ -223,7 +223,7 @@ fn the_reports_of_a_recorder_are_no_requests() {
     append(&path, line(2, 1, 0, "stagetrace.clock", [5, 5]));
     append(&path, line(3, 1, 0, "generate", [5, 9]));
     let view = View::of(&[&path]);
-    assert_eq!(view.samples.iter().count(), 1);
+    assert_eq!(view.samples.iter(&view.store).count(), 1);
     assert_eq!(view_losses(&path)["unassigned_spans"], 2);
 }
 

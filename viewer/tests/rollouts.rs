@@ -44,14 +44,14 @@ fn every_sample_stands_as_expected() {
         let view = View::of(&[cases("xtuner").join(run)]);
         let now = number(&expected["now_unix_nano"]) as u64;
         let all = expected["per_sample"].as_array().unwrap();
-        assert_eq!(view.samples.iter().count(), all.len(), "samples of {run}");
+        assert_eq!(view.samples.iter(&view.store).count(), all.len(), "samples of {run}");
         for expected in all {
-            let is_it = |sample: &&Sample| {
+            let is_it = |sample: &Sample| {
                 view.store.trace_id(sample.trace).to_string() == expected["trace_id"]
                     && ident(&view.store, sample.rollout) == expected["rollout_id"]
             };
-            let sample = view.samples.iter().find(is_it).expect("the sample is there");
-            check_sample(&view, sample, expected, now, run);
+            let sample = view.samples.iter(&view.store).find(is_it).expect("the sample is there");
+            check_sample(&view, &sample, expected, now, run);
         }
     }
 }
@@ -62,18 +62,18 @@ fn every_group_has_the_members_expected() {
         let expected = expected(run);
         let view = View::of(&[cases("xtuner").join(run)]);
         for group in expected["groups"].as_array().unwrap() {
-            let is_member = |sample: &&Sample| {
+            let is_member = |sample: &Sample| {
                 ident(&view.store, sample.group) == group["group_id"]
                     && ident(&view.store, sample.step) == group["step"]
             };
-            let members: Vec<_> = view.samples.iter().filter(is_member).collect();
+            let members: Vec<_> = view.samples.iter(&view.store).filter(is_member).collect();
             let rollouts = members.iter().map(|sample| number(&ident(&view.store, sample.rollout)));
             let mut rollouts: Vec<_> = rollouts.collect();
             rollouts.sort();
             let wanted = group["rollout_ids"].as_array().unwrap();
             assert_eq!(rollouts, wanted.iter().map(number).collect::<Vec<_>>(), "{run}");
             for (status, count) in group["statuses"].as_object().unwrap() {
-                let is_so = |sample: &&&Sample| sample.status.text(&view.store) == *status;
+                let is_so = |sample: &&Sample| sample.status.text(&view.store) == *status;
                 assert_eq!(members.iter().filter(is_so).count() as i128, number(count), "{run}");
             }
         }

@@ -1,8 +1,9 @@
 //! The server as a browser meets it, by real requests over loopback.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 mod support;
@@ -100,4 +101,86 @@ fn what_is_appended_is_told_by_an_event_and_seen_by_the_next_question() {
     println!("known after {:?}", begun.elapsed());
     let after = viewer.ask("/api/state");
     assert!(after["spans"].as_u64() > before["spans"].as_u64(), "{before} {after}");
+}
+
+#[test]
+fn only_the_services_and_runs_that_are_named_are_kept() {
+    let line = |service: &str, run: &str, span: u64| {
+        let text = |key: &str, value: &str| {
+            format!(r#"{{"key":"{key}","value":{{"stringValue":"{value}"}}}}"#)
+        };
+        let resource = [text("service.name", service), text("run.id", run)].join(",");
+        format!(
+            r#"{{"resourceSpans":[{{"resource":{{"attributes":[{resource}]}},"scopeSpans":[{{"spans":[{{"traceId":"{span:032x}","spanId":"{span:016x}","name":"a","startTimeUnixNano":"1","endTimeUnixNano":"2"}}]}}]}}]}}"#
+        )
+    };
+    let lines = [line("front", "one", 1), line("back", "one", 2), line("back", "two", 3)];
+    let directory = tempfile::tempdir().expect("a directory is made");
+    let path = directory.path().join("a.jsonl");
+    fs::write(&path, lines.join("\n")).expect("it is written");
+    let path = path.to_str().expect("it is UTF-8");
+    let spans = |options: &[&str]| {
+        let viewer = Viewer::start(&[options, &[path]].concat());
+        viewer.ask("/api/state")["spans"].as_u64()
+    };
+    assert_eq!(spans(&[]), Some(3));
+    assert_eq!(spans(&["--service", "back"]), Some(2));
+    assert_eq!(spans(&["--service", "back", "--service", "front"]), Some(3));
+    assert_eq!(spans(&["--service", "back", "--run-id", "two"]), Some(1));
+    assert_eq!(spans(&["--run-id", "three"]), Some(0));
+}
+
+#[test]
+fn spans_that_are_sent_by_otlp_are_shown() {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_stagetrace-viewer"))
+        .args(["serve", "--port", "0", "--otlp-http", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the viewer starts");
+    let (mut url, mut said) = (String::new(), String::new());
+    let (out, error) = (process.stdout.take(), process.stderr.take());
+    BufReader::new(error.expect("it is piped")).read_line(&mut said).expect("it says where");
+    BufReader::new(out.expect("it is piped")).read_line(&mut url).expect("it prints its address");
+    let viewer = Viewer { process, url: url.trim().to_owned() };
+    let (_, receiver) = said.trim().rsplit_once("http://").expect("it names an address");
+    let line = fs::read_to_string(format!("{LIVE}/traces.jsonl")).expect("the case is there");
+    let line = line.lines().next().expect("there is a line");
+    let mut stream = TcpStream::connect(receiver).expect("it connects");
+    let head = format!("Host: {receiver}\r\nContent-Type: application/json\r\nConnection: close");
+    write!(
+        stream,
+        "POST /v1/traces HTTP/1.1\r\n{head}\r\nContent-Length: {}\r\n\r\n{line}",
+        line.len()
+    )
+    .expect("it is sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let begun = Instant::now();
+    let mut spans = 0;
+    while spans == 0 && begun.elapsed() < Duration::from_secs(20) {
+        spans = viewer.ask("/api/state")["spans"].as_u64().unwrap_or(0);
+    }
+    assert_eq!(spans, line.matches("\"spanId\"").count() as u64);
+}
+
+#[test]
+fn without_a_source_it_says_what_to_name() {
+    let output = Command::new(env!("CARGO_BIN_EXE_stagetrace-viewer")).arg("serve").output();
+    let output = output.expect("the viewer starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("name a run's directory"), "{said}");
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_with_the_remedy() {
+    let viewer = Viewer::start(&[LIVE]);
+    let (_, port) = viewer.address().rsplit_once(':').expect("there is a port");
+    let output = Command::new(env!("CARGO_BIN_EXE_stagetrace-viewer"))
+        .args(["serve", "--port", port, LIVE])
+        .output()
+        .expect("the viewer starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains(port) && said.contains("--port 0"), "{said}");
 }

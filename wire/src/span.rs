@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::context::{TraceContext, TraceFlags};
 use crate::id::{SpanId, TraceId};
 
+mod memory;
 mod tree;
 mod value;
 

@@ -1,6 +1,6 @@
 // Small charts.
 
-import { svg, tip } from "./dom.js";
+import { h, svg, tip } from "./dom.js";
 import { clock, count, duration } from "./format.js";
 
 /**
@@ -34,8 +34,7 @@ export function spreadChart(spread, range, color) {
  * @param {{ from_unix_nano: string, bar_ns: string, bars: { begun: number, ended: number, failed: number, p50_ns: string | null, p99_ns: string | null }[] }} timeline
  */
 export function timeChart(timeline) {
-  const [width, height, low] = [800, 150, 16];
-  const tall = height - low;
+  const [width, tall] = [800, 140];
   const { bars } = timeline;
   const [from, step] = [Number(timeline.from_unix_nano), Number(timeline.bar_ns)];
   const wide = width / bars.length;
@@ -59,10 +58,11 @@ export function timeChart(timeline) {
           bar.p50_ns !== null && `; half within ${duration(bar.p50_ns)}, 99 % within ${duration(bar.p99_ns)}`),
       onmouseleave: () => tip(null),
     });
-  const marks = [0, 0.25, 0.5, 0.75].map((part) =>
-    svg("text", { x: (part * width + 3).toFixed(0), y: height - 3, class: "mark" }, clock(from + part * bars.length * step)));
-  return svg("svg", { class: "times", viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img" },
-    svg("line", { class: "axis", x1: 0, x2: width, y1: tall, y2: tall }),
-    bars.map((bar, at) => [rect(at, bar.ended, "ended"), rect(at, bar.failed, "failed")]),
-    line("p99_ns"), line("p50_ns"), bars.map(hit), marks);
+  const marks = [0, 0.25, 0.5, 0.75, 1].map((part) => h("span", null, clock(from + part * bars.length * step).slice(0, bars.length * step > 600e9 ? 8 : 12)));
+  return h("div", { class: "times" },
+    svg("svg", { viewBox: `0 0 ${width} ${tall}`, preserveAspectRatio: "none", role: "img" },
+      svg("line", { class: "axis", x1: 0, x2: width, y1: tall, y2: tall }),
+      bars.map((bar, at) => [rect(at, bar.ended, "ended"), rect(at, bar.failed, "failed")]),
+      line("p99_ns"), line("p50_ns"), bars.map(hit)),
+    h("div", { class: "marks" }, marks));
 }

@@ -137,7 +137,9 @@ function drawHeader() {
       h("option", { value: "latest", selected: step === "latest" }, `latest (${plain(state.latest_step)})`),
       [...state.steps].reverse().map((one) => h("option", { value: one, selected: String(one) === step }, String(one)))));
   const damage = state.sources.filter((source) => source.error !== null || source.damaged_lines > 0).length;
-  const life = isStatic ? ["saved", "a saved page"] : !isConnected ? ["off", "not connected"] : state.live ? ["on", "live"] : ["on", "following"];
+  const recordings = state.sources.filter((source) => source.kind === "recording");
+  const hasEnded = recordings.length > 0 && recordings.every((source) => source.alive === false);
+  const life = isStatic ? ["saved", "a saved page"] : !isConnected ? ["off", "not connected"] : hasEnded ? ["saved", "ended"] : recordings.length > 0 ? ["on", "live"] : ["on", "following"];
   fill(header,
     h("a", { class: "brand", href: link("overview") }, h("span", { class: "logo", "aria-hidden": "true" }), "stagetrace"),
     h("nav", { "aria-label": "pages" }, items),
@@ -215,4 +217,6 @@ follow((version) => state !== null && version !== state.version && changed(), (i
     drawHeader();
   }
 });
+// What is open grows older though nothing changes.
+if (!isStatic) setInterval(() => state !== null && changed(), 3000);
 show();

@@ -7,13 +7,21 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Parser, Subcommand};
 
+use stagetrace_wire::id::TraceId;
+
+use crate::query::{ExportError, printable};
 use crate::rules::{Samples, StuckRule};
-use crate::source::{OpenError, SourceReport, Sources};
+use crate::source::{FileReport, OpenError, SourceReport, Sources};
 use crate::store::Store;
 
+mod diff;
+mod export;
+mod progress;
+mod recover;
 mod serve;
 mod summary;
 mod table;
+mod tail;
 mod tree;
 
 /// Says which sample is stuck in which stage.
@@ -32,6 +40,14 @@ enum Command {
     Summary(summary::Arguments),
     /// Prints one trace as an indented tree.
     Tree(tree::Arguments),
+    /// Writes spans in the form of another tool.
+    Export(export::Arguments),
+    /// Compares two runs, stage by stage.
+    Diff(diff::Arguments),
+    /// Tells what happens to samples, while it happens.
+    Tail(tail::Arguments),
+    /// Writes what dead processes left in their recordings to `<name>.recovered.jsonl`.
+    Recover(recover::Arguments),
 }
 
 /// What is read, and when it is asked.
@@ -85,19 +101,40 @@ enum Failure {
     #[error("cannot read {name}: {error}")]
     Read { name: String, error: String },
     #[error(
-        "{0} is no trace file: it holds neither OTLP/JSON, nor lines of XTuner, nor an answer of Jaeger"
+        "{0} is no trace file: it holds neither OTLP, nor lines of XTuner, nor an answer of Jaeger"
     )]
     Foreign(String),
     #[error("nothing to show: name a run's directory or a file, or a source by an option")]
     NoSource,
+    #[error(transparent)]
+    Receive(#[from] crate::source::ReceiveError),
+    #[error(transparent)]
+    Jaeger(#[from] crate::source::JaegerError),
     #[error(transparent)]
     Serve(#[from] crate::serve::ServeError),
     #[error("the system gives no random numbers for a token: {0}")]
     Token(getrandom::Error),
     #[error("cannot start the thread that reads: {0}")]
     Thread(io::Error),
+    #[error(
+        "Perfetto's form is binary and would upset the terminal; name a file with `-o`, or pipe the output"
+    )]
+    Terminal,
+    #[error("cannot write {}: {error}", path.display())]
+    Output { path: PathBuf, error: io::Error },
+    #[error("{0} recordings were not recovered; all that they held is still there")]
+    NotRecovered(usize),
     #[error("cannot write the output: {0}")]
     Write(#[from] io::Error),
+}
+
+impl From<ExportError> for Failure {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::Step(error) => Self::Step(error),
+            ExportError::Write(error) => Self::Write(error),
+        }
+    }
 }
 
 /// Runs the command that the program's arguments name.
@@ -106,6 +143,10 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Summary(arguments) => summary::run(&arguments),
         Command::Tree(arguments) => tree::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
+        Command::Diff(arguments) => diff::run(&arguments),
+        Command::Tail(arguments) => tail::run(&arguments),
+        Command::Recover(arguments) => recover::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -114,7 +155,7 @@ pub fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(failure) => {
-            eprintln!("stagetrace-viewer: {}", crate::query::printable(&failure.to_string()));
+            eprintln!("stagetrace-viewer: {}", printable(&failure.to_string()));
             ExitCode::FAILURE
         }
     }
@@ -125,13 +166,35 @@ impl Input {
     fn load(&self) -> Result<Loaded, Failure> {
         let mut sources = Sources::open(&self.paths)?;
         let mut store = Store::new(self.memory_limit.saturating_mul(1 << 20));
-        sources.poll(&mut store);
+        progress::shown(&sources.progress(), || sources.poll(&mut store));
         let report = sources.report();
         check(&report)?;
         let mut samples = Samples::default();
         samples.refresh(&mut store);
-        let now = self.now.unwrap_or_else(now);
-        Ok(Loaded { sources, store, samples, report, now })
+        Ok(Loaded { sources, store, samples, report, now: self.now() })
+    }
+
+    fn now(&self) -> u64 {
+        self.now.unwrap_or_else(now)
+    }
+}
+
+impl Loaded {
+    /// Says on the standard error what could not be read or kept.
+    fn tell_losses(&self) {
+        let files = &self.report.files;
+        let torn = |file: &FileReport| file.damaged_lines + u64::from(file.torn_line.is_some());
+        let counts = [
+            (files.iter().map(torn).sum(), "lines could not be read"),
+            (files.iter().map(|file| file.refused_spans).sum(), "spans have no valid ids"),
+            (self.store.stats().refused, "spans did not fit into the memory limit"),
+        ];
+        for (count, what) in counts.into_iter().filter(|(count, _)| *count > 0) {
+            eprintln!("note: {count} {what}");
+        }
+        for (name, error) in self.report.unread() {
+            eprintln!("note: cannot read {}", printable(&format!("{name}: {error}")));
+        }
     }
 }
 
@@ -154,13 +217,20 @@ fn check(report: &SourceReport) -> Result<(), Failure> {
     if let (0, Some((name, error))) = (readable, report.unread().next()) {
         return Err(Failure::Read { name: name.to_owned(), error: error.to_owned() });
     }
-    let is_foreign = |file: &crate::FileReport| file.bytes > 0 && file.known_lines == 0;
+    let is_foreign = |file: &FileReport| file.bytes > 0 && file.known_lines == 0;
     match &report.files[..] {
         [only] if is_foreign(only) && report.recordings.is_empty() => {
             Err(Failure::Foreign(only.name.clone()))
         }
         _ => Ok(()),
     }
+}
+
+/// The id of a trace: 32 hex digits, or 16 as Jaeger prints short ones.
+fn trace_id(text: &str) -> Result<TraceId, Failure> {
+    let is_id = matches!(text.len(), 16 | 32);
+    let id = TraceId::from_hex(format!("{text:0>32}")).ok().filter(|_| is_id);
+    id.ok_or_else(|| Failure::TraceId(text.to_owned()))
 }
 
 fn now() -> u64 {

@@ -24,7 +24,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let loaded = arguments.input.load()?;
-    let step = StepChoice::of(&arguments.step);
+    let step = StepChoice::parse(&arguments.step);
     let options = SummaryOptions { step, now: loaded.now, stuck: arguments.stuck.rule() };
     let summary = Summary::new(&loaded.store, &loaded.samples, &loaded.report, &options)?;
     if arguments.json {
@@ -59,14 +59,14 @@ fn text(summary: &Summary) -> String {
     }
     section(&mut text, "stages", &stages(summary));
     section(&mut text, "in a stage now", &occupancy(summary));
-    section(&mut text, "stuck", &stuck(summary));
+    section(&mut text, "stuck", &stuck(summary, ROWS));
     section(&mut text, "lost with their process", &lost(summary));
     section(&mut text, "errors, by the stage where they arose", &errors(summary));
     notes(&mut text, summary);
     text
 }
 
-fn section(text: &mut String, title: &str, table: &Table) {
+pub(super) fn section(text: &mut String, title: &str, table: &Table) {
     if !table.is_empty() {
         let _ = write!(text, "\n{title}\n{}", table.text());
     }
@@ -91,7 +91,7 @@ fn stages(summary: &Summary) -> Table {
     table
 }
 
-fn occupancy(summary: &Summary) -> Table {
+pub(super) fn occupancy(summary: &Summary) -> Table {
     let mut table = Table::new(&["stage", "samples", "groups", "oldest", "which"]);
     for row in &summary.occupancy {
         table.row([
@@ -108,9 +108,9 @@ fn occupancy(summary: &Summary) -> Table {
 /// Most rows of what may be long; the JSON has all.
 const ROWS: usize = 20;
 
-fn stuck(summary: &Summary) -> Table {
+pub(super) fn stuck(summary: &Summary, rows: usize) -> Table {
     let mut table = Table::new(&["stage", "open for", "limit", "step", "sample", "trace"]);
-    for row in summary.stuck.iter().take(ROWS) {
+    for row in summary.stuck.iter().take(rows) {
         table.row([
             row.stage.clone(),
             time(&row.age_ns),
@@ -120,7 +120,7 @@ fn stuck(summary: &Summary) -> Table {
             row.trace_id.clone(),
         ]);
     }
-    if let Some(more) = summary.stuck.len().checked_sub(ROWS).filter(|more| *more > 0) {
+    if let Some(more) = summary.stuck.len().checked_sub(rows).filter(|more| *more > 0) {
         table.row([format!("… and {more} more")]);
     }
     table
@@ -185,11 +185,11 @@ fn notes(text: &mut String, summary: &Summary) {
     }
 }
 
-fn time(ns: &str) -> String {
+pub(super) fn time(ns: &str) -> String {
     ns.parse().map_or_else(|_| ns.to_owned(), duration)
 }
 
-fn plain(value: &Json) -> String {
+pub(super) fn plain(value: &Json) -> String {
     match value {
         Json::Null => "–".to_owned(),
         Json::String(text) => text.clone(),

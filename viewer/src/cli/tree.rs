@@ -1,8 +1,6 @@
 //! `tree TRACE_ID PATH…`
 
-use stagetrace_wire::id::TraceId;
-
-use super::{Failure, Input, print};
+use super::{Failure, Input, print, trace_id};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
@@ -13,11 +11,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<(), Failure> {
-    let text = &arguments.trace_id;
-    let padded = format!("{text:0>32}");
-    let is_id = matches!(text.len(), 16 | 32);
-    let id = TraceId::from_hex(&padded).ok().filter(|_| is_id);
-    let id = id.ok_or_else(|| Failure::TraceId(text.clone()))?;
+    let id = trace_id(&arguments.trace_id)?;
     let mut loaded = arguments.input.load()?;
     let trace = loaded.store.find_trace(id).ok_or_else(|| Failure::UnknownTrace(id.to_string()))?;
     loaded.sources.restore(&mut loaded.store, trace);

@@ -1,5 +1,7 @@
 //! Questions and their answers: pure functions of a store and its samples.
 
+mod compare;
+mod export;
 mod json;
 mod overview;
 mod rows;
@@ -7,10 +9,16 @@ mod samples;
 mod span;
 mod stages;
 mod state;
+mod statistics;
 mod summary;
 mod timeline;
 mod tree;
+mod watch;
 
+pub use compare::{
+    ComparedErrors, ComparedRun, ComparedStage, Comparison, RunMeasures, StageMeasures, Verdict,
+};
+pub use export::{ExportError, ExportFormat, ExportOptions, Exported, export};
 pub(crate) use overview::Overview;
 pub use rows::{
     CurrentSpan, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward, SelfTime,
@@ -23,3 +31,4 @@ pub use summary::{StepChoice, SummaryOptions, UnknownStep};
 pub(crate) use timeline::{Answer as TimelineAnswer, TimelineOptions};
 pub use tree::tree;
 pub(crate) use tree::{duration, printable};
+pub(crate) use watch::{Happening, News, Watch};

@@ -2,16 +2,15 @@
 
 use std::cmp::Reverse;
 
-use hashbrown::HashMap;
 use serde::Serialize;
 
 use super::json::number;
 use super::rows::Summary;
 use super::samples::Row;
-use super::summary::{SummaryOptions, UnknownStep, choose, steps};
-use crate::rules::{Sample, Samples, Status};
+use super::summary::{SummaryOptions, UnknownStep, choose};
+use crate::rules::{SampleRow, Samples, Status, Totals};
 use crate::source::SourceReport;
-use crate::store::{Ident, Name, SpanNumber, Store};
+use crate::store::Store;
 
 /// Most rows of each list; the page of samples has all.
 const ROWS: usize = 50;
@@ -73,18 +72,23 @@ impl Overview {
         sources: &SourceReport,
         options: &SummaryOptions,
     ) -> Result<Self, UnknownStep> {
-        let step = choose(store, &steps(store, samples), &options.step)?;
+        let step = choose(store, samples.steps(), &options.step)?;
         let mut summary = Summary::new(store, samples, sources, options)?;
         let counts = [summary.open_samples.len(), summary.stuck.len(), summary.lost.len()];
         summary.open_samples.truncate(ROWS);
         summary.stuck.truncate(ROWS);
         summary.lost.truncate(ROWS);
-        let is_chosen = |sample: &Sample| step.is_none() || sample.step == step;
         let [open_samples, stuck, lost] = counts;
+        let chosen = || -> Box<dyn Iterator<Item = SampleRow<'_>> + '_> {
+            match step {
+                None => Box::new(samples.rows()),
+                Some(step) => Box::new(samples.rows_of_step(step)),
+            }
+        };
         Ok(Self {
-            distributions: distributions(store, samples, step),
-            timeline: timeline(samples.iter().filter(|sample| is_chosen(sample))),
-            slowest: slowest(store, samples, options.now, is_chosen),
+            distributions: distributions(store, &samples.totals(store, step)),
+            timeline: timeline(chosen()),
+            slowest: slowest(store, samples, options.now, chosen()),
             summary,
             open_samples,
             stuck,
@@ -93,21 +97,18 @@ impl Overview {
     }
 }
 
-fn distributions(store: &Store, samples: &Samples, step: Option<Ident>) -> Vec<Distribution> {
-    let mut by_stage: HashMap<Name, [u32; 128]> = HashMap::new();
-    for number in (0..store.stats().spans as u32).map(SpanNumber) {
-        let record = store.record(number);
-        let is_chosen = |sample: &Sample| step.is_none() || sample.step == step;
-        if record.is_finished() && samples.of_span(store, number).is_some_and(is_chosen) {
-            let bars = by_stage.entry(record.stage).or_insert([0; 128]);
-            bars[half_power(record.duration())] += 1;
-        }
-    }
-    let all = by_stage.into_iter().filter_map(|(stage, bars)| {
+fn distributions(store: &Store, totals: &Totals) -> Vec<Distribution> {
+    let all = totals.stages.iter().filter_map(|(stage, totals)| {
+        let mut below = 0;
+        let bars = (0..128).map(|bar| {
+            let all = totals.durations.up_to(last_of_bar(bar));
+            (all - std::mem::replace(&mut below, all)) as u32
+        });
+        let bars: Vec<u32> = bars.collect();
         let first = bars.iter().position(|count| *count > 0)?;
         let last = bars.iter().rposition(|count| *count > 0)?;
         Some(Distribution {
-            stage: store.text(stage),
+            stage: store.text(*stage),
             from_ns: (first as f64 / 2.0).exp2(),
             bars: bars[first..=last].to_vec(),
         })
@@ -117,23 +118,19 @@ fn distributions(store: &Store, samples: &Samples, step: Option<Ident>) -> Vec<D
     all
 }
 
-/// The greatest k for which √2 to the power of k does not exceed a number; 0 for 0.
-fn half_power(value: u64) -> usize {
-    match value.checked_ilog2() {
-        None => 0,
-        // The square of what is above the whole power is compared, so that nothing is rounded.
-        Some(whole) => {
-            let square = u128::from(value) * u128::from(value);
-            2 * whole as usize + usize::from(square >= 1 << (2 * whole + 1))
-        }
+/// The greatest number below √2 to the power of the next bar.
+fn last_of_bar(bar: u32) -> u64 {
+    match 1_u128.checked_shl(bar + 1).filter(|square| *square > 0) {
+        Some(square) => (square - 1).isqrt() as u64,
+        None => u64::MAX,
     }
 }
 
-fn timeline<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Timeline> {
+fn timeline<'a>(samples: impl Iterator<Item = SampleRow<'a>>) -> Option<Timeline> {
     let times = samples.filter_map(|sample| {
-        let start = sample.start.filter(|start| *start > 0)?;
-        let end = sample.duration.map(|duration| (start.saturating_add(duration), duration));
-        Some((start, end, sample.status == Status::Failed))
+        let start = sample.start().filter(|start| *start > 0)?;
+        let end = sample.duration().map(|duration| (start.saturating_add(duration), duration));
+        Some((start, end, sample.status() == Status::Failed))
     });
     let times: Vec<_> = times.collect();
     let from = times.iter().map(|(start, ..)| *start).min()?;
@@ -153,42 +150,39 @@ fn timeline<'a>(samples: impl Iterator<Item = &'a Sample>) -> Option<Timeline> {
         }
     }
     for (bar, durations) in bars.iter_mut().zip(&mut durations) {
-        durations.sort_unstable();
-        let rank = |hundredths: usize| (durations.len() * hundredths).div_ceil(100).checked_sub(1);
-        let percentile = |hundredths: usize| Some(number(durations[rank(hundredths)?]));
+        let mut percentile = |hundredths: usize| {
+            let rank = (durations.len() * hundredths).div_ceil(100).checked_sub(1)?;
+            Some(number(*durations.select_nth_unstable(rank).1))
+        };
         (bar.p50_ns, bar.p99_ns) = (percentile(50), percentile(99));
     }
     Some(Timeline { from_unix_nano: number(from), bar_ns: number(width), bars })
 }
 
-fn slowest(
+fn slowest<'a>(
     store: &Store,
     samples: &Samples,
     now: u64,
-    is_chosen: impl Fn(&Sample) -> bool,
+    chosen: impl Iterator<Item = SampleRow<'a>>,
 ) -> Vec<Row> {
-    let chosen = samples.iter().filter(|sample| is_chosen(sample) && sample.duration.is_some());
-    let mut chosen: Vec<&Sample> = chosen.collect();
-    let key = |sample: &&Sample| Reverse((sample.duration, Reverse(sample.trace)));
+    let mut chosen: Vec<_> = chosen.filter(|sample| sample.duration().is_some()).collect();
+    let key = |sample: &SampleRow<'_>| (Reverse(sample.duration()), sample.trace());
     if chosen.len() > SLOWEST {
         chosen.select_nth_unstable_by_key(SLOWEST, key);
         chosen.truncate(SLOWEST);
     }
     chosen.sort_by_key(key);
-    chosen.into_iter().map(|sample| Row::new(store, samples, sample, now)).collect()
+    chosen.into_iter().map(|row| Row::new(store, samples, &row.sample(store), now)).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::half_power;
+    use super::last_of_bar;
 
     #[test]
     fn a_bar_is_half_a_power_of_two_wide() {
-        let cases =
-            [(0, 0), (1, 0), (2, 2), (3, 3), (4, 4), (5, 4), (6, 5), (8, 6), (11, 6), (12, 7)];
-        for (value, expected) in cases {
-            assert_eq!(half_power(value), expected, "{value}");
-        }
-        assert_eq!(half_power(u64::MAX), 127);
+        let lasts = [1, 1, 2, 3, 5, 7, 11, 15, 22, 31];
+        assert!((0..10).map(last_of_bar).eq(lasts));
+        assert_eq!((last_of_bar(126), last_of_bar(127)), (13_043_817_825_332_782_212, u64::MAX));
     }
 }

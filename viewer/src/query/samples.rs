@@ -41,8 +41,8 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn new(store: &Store, samples: &Samples, sample: &Sample, now: u64) -> Self {
-        let of_trace = samples.of_trace(sample.trace);
-        let place = of_trace.iter().position(|other| other.rollout == sample.rollout);
+        let place =
+            samples.rows_of(sample.trace).position(|other| other.rollout(store) == sample.rollout);
         let text = |name| store.text(name);
         let error = sample.error.and_then(|error| store.failure(error));
         let error = error.map(|failure| {

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use hashbrown::HashMap;
 use serde::Serialize;
 
 use super::json::number;
-use crate::rules::{Sample, Samples};
-use crate::store::{Failure, Name, SpanNumber, Store};
+use crate::rules::StageTotals;
+use crate::store::{Name, Store};
 
 /// The finished spans of a stage. Percentiles are by nearest rank.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -48,105 +47,33 @@ pub struct ErrorGroup {
     pub samples: usize,
 }
 
-/// The finished spans of each stage.
-#[derive(Default)]
-pub(super) struct Stages {
-    by_name: HashMap<Name, Stage>,
-}
-
-#[derive(Default)]
-pub(super) struct Stage {
-    durations: Vec<u64>,
-    pub(super) self_ns: u128,
-    names: HashMap<Name, usize>,
-    failures: HashMap<Failure, usize>,
-}
-
-impl Stages {
-    /// Adds up the spans of the samples that are chosen.
-    pub(super) fn new(
-        store: &Store,
-        samples: &Samples,
-        is_chosen: impl Fn(&Sample) -> bool,
-    ) -> Self {
-        let mut stages = Self::default();
-        for number in (0..store.stats().spans as u32).map(SpanNumber) {
-            let record = store.record(number);
-            if !record.is_finished() || !samples.of_span(store, number).is_some_and(&is_chosen) {
-                continue;
-            }
-            let stage = stages.by_name.entry(record.stage).or_default();
-            stage.durations.push(record.duration());
-            stage.self_ns += u128::from(samples.self_ns(number));
-            *stage.names.entry(record.name).or_default() += 1;
-        }
-        for sample in samples.iter().filter(|sample| is_chosen(sample)) {
-            if let Some(error) = sample.error.map(|error| store.record(error)) {
-                let stage = stages.by_name.entry(error.stage).or_default();
-                *stage.failures.entry(store.failure_of(error)).or_default() += 1;
-            }
-        }
-        stages
-    }
-
-    pub(super) fn get(&mut self, stage: Name) -> Option<&mut Stage> {
-        self.by_name.get_mut(&stage)
-    }
-
-    /// The stages by name.
-    pub(super) fn into_sorted(self, store: &Store) -> Vec<(String, Stage)> {
-        let stages = self.by_name.into_iter();
-        let mut stages: Vec<_> = stages.map(|(name, stage)| (store.text(name), stage)).collect();
-        stages.sort_by(|(one, _), (other, _)| one.cmp(other));
-        stages
-    }
-}
-
-impl Stage {
-    pub(super) fn count(&self) -> usize {
-        self.durations.len()
-    }
-
-    /// The least duration that this part of all does not exceed.
-    pub(super) fn percentile(&mut self, hundredths: usize) -> u64 {
-        let rank = (self.durations.len() * hundredths).div_ceil(100).max(1) - 1;
-        match self.durations.len() {
-            0 => 0,
-            _ => *self.durations.select_nth_unstable(rank).1,
-        }
-    }
-
-    pub(super) fn into_row(mut self, store: &Store, stage: String) -> StageRow {
-        let sum: u128 = self.durations.iter().copied().map(u128::from).sum();
-        let mut percentile = |hundredths| number(self.percentile(hundredths));
-        let (p50_ns, p90_ns) = (percentile(50), percentile(90));
-        let (p95_ns, p99_ns) = (percentile(95), percentile(99));
-        let max_ns = percentile(100);
-        let names = self.names.iter();
+impl StageRow {
+    pub(super) fn new(store: &Store, stage: String, totals: &StageTotals) -> Self {
+        let durations = &totals.durations;
+        let percentile = |hundredths| number(durations.percentile(hundredths));
         let text = |name: Option<Name>| name.map(|name| store.text(name));
-        let failures = self.failures.iter();
-        let mut errors: Vec<_> = failures
-            .map(|(failure, samples)| ErrorGroup {
-                kind: text(failure.kind),
-                message: text(failure.message),
-                samples: *samples,
-            })
-            .collect();
+        let errors = totals.failures.iter().map(|(failure, samples)| ErrorGroup {
+            kind: text(failure.kind),
+            message: text(failure.message),
+            samples: *samples,
+        });
+        let mut errors: Vec<_> = errors.collect();
         errors.sort_by(|one, other| {
             let key = |group: &ErrorGroup| (group.kind.clone(), group.message.clone());
             other.samples.cmp(&one.samples).then_with(|| key(one).cmp(&key(other)))
         });
-        StageRow {
+        let names = totals.names.iter();
+        Self {
             stage,
-            span_count: self.durations.len(),
-            sum_ns: number(sum),
-            p50_ns,
-            p90_ns,
-            p95_ns,
-            p99_ns,
-            max_ns,
+            span_count: durations.len(),
+            sum_ns: number(totals.sum_ns),
+            p50_ns: percentile(50),
+            p90_ns: percentile(90),
+            p95_ns: percentile(95),
+            p99_ns: percentile(99),
+            max_ns: percentile(100),
             raw_spans: names.map(|(name, count)| (store.text(*name), *count)).collect(),
-            error_samples: self.failures.values().sum(),
+            error_samples: totals.failures.values().sum(),
             errors,
         }
     }

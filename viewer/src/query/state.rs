@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::json::{ident, number};
-use super::summary::{resource_texts, steps};
+use super::summary::resource_texts;
 use crate::rules::{Samples, StuckRule};
 use crate::source::SourceReport;
 use crate::store::Store;
@@ -37,7 +37,9 @@ struct Source {
     /// Whether the process of a recording lives.
     alive: Option<bool>,
     bytes: u64,
+    /// Lines of a file, spans that were sent.
     lines: u64,
+    /// Lines of a file, requests.
     damaged_lines: u64,
     /// Number of the line and what is wrong with it, at most ten.
     damage: Vec<(u64, String)>,
@@ -62,7 +64,7 @@ impl State {
         now: u64,
         stuck: StuckRule,
     ) -> Self {
-        let steps = steps(store, samples);
+        let steps = samples.steps();
         let stats = store.stats();
         Self {
             version,
@@ -72,7 +74,7 @@ impl State {
             steps: steps.iter().map(|step| ident(store, Some(*step))).collect(),
             latest_step: ident(store, steps.last().copied()),
             live: report.has_live(),
-            samples: samples.iter().count(),
+            samples: samples.len(),
             spans: stats.spans,
             traces: stats.traces,
             memory_bytes: stats.bytes,
@@ -112,5 +114,17 @@ fn sources(report: &SourceReport) -> Vec<Source> {
         lost_spans: one.lost_spans,
         error: one.error.clone(),
     });
-    files.chain(recordings).collect()
+    let inboxes = report.inboxes.iter().map(|inbox| Source {
+        name: inbox.name.clone(),
+        kind: "inbox",
+        alive: None,
+        bytes: 0,
+        lines: inbox.spans,
+        damaged_lines: inbox.failed_requests,
+        damage: Vec::new(),
+        open_spans: 0,
+        lost_spans: inbox.refused_spans,
+        error: inbox.error.clone(),
+    });
+    files.chain(recordings).chain(inboxes).collect()
 }

@@ -11,8 +11,8 @@ use super::rows::{
     CurrentSpan, LastFinished, Losses, LostSample, OccupancyRow, OpenSample, Reward, SelfTime,
     StuckSpan, Summary,
 };
-use super::stages::Stages;
-use crate::rules::{Sample, Samples, Status, StuckRule, compare, shown};
+use super::stages::StageRow;
+use crate::rules::{Sample, Samples, StuckRule, Totals, order, shown};
 use crate::source::SourceReport;
 use crate::store::{Ident, SpanNumber, Store};
 
@@ -37,17 +37,6 @@ pub enum StepChoice {
     Latest,
     /// The one of this id.
     One(String),
-}
-
-impl StepChoice {
-    /// What a person means: `all`, `latest`, or the id of one.
-    pub(crate) fn of(word: &str) -> Self {
-        match word {
-            "all" => Self::All,
-            "latest" => Self::Latest,
-            step => Self::One(step.to_owned()),
-        }
-    }
 }
 
 /// A step that no sample has.
@@ -79,32 +68,29 @@ impl Summary {
         sources: &SourceReport,
         options: &SummaryOptions,
     ) -> Result<Self, UnknownStep> {
-        let available = steps(store, samples);
-        let step = choose(store, &available, &options.step)?;
-        Ok(Question { store, samples, options, step }.answer(sources, &available))
+        let available = samples.steps();
+        let step = choose(store, available, &options.step)?;
+        Ok(Question { store, samples, options, step }.answer(sources, available))
     }
 }
 
 impl Question<'_> {
     fn answer(&self, sources: &SourceReport, available: &[Ident]) -> Summary {
         let Self { store, options, .. } = *self;
-        let chosen: Vec<&Sample> =
-            self.samples.iter().filter(|sample| self.is_chosen(sample)).collect();
-        let mut stages = Stages::new(store, self.samples, |sample| self.is_chosen(sample));
-        let stuck = self.stuck(&chosen, &mut stages);
-        let mut self_times = Vec::new();
-        let mut rows = Vec::new();
-        for (name, stage) in stages.into_sorted(store) {
-            self_times.push(SelfTime { stage: name.clone(), self_ns: number(stage.self_ns) });
-            rows.push(stage.into_row(store, name));
-        }
+        let totals = self.samples.totals(store, self.step);
+        let open: Vec<Sample> = self.samples.open(self.step).map(|row| row.sample(store)).collect();
         let mut statuses = BTreeMap::new();
-        for sample in &chosen {
-            *statuses.entry(sample.status.text(store)).or_default() += 1;
+        for (status, samples) in &totals.statuses {
+            *statuses.entry(status.text(store)).or_default() += samples;
         }
-        let groups: HashSet<_> =
-            chosen.iter().filter_map(|sample| Some((sample.step, sample.group?))).collect();
-        let steps: HashSet<_> = chosen.iter().filter_map(|sample| sample.step).collect();
+        let stages = totals.stages.iter().filter(|(_, stage)| !stage.is_empty());
+        let mut stages: Vec<_> = stages.map(|(name, stage)| (store.text(*name), stage)).collect();
+        stages.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let self_times = stages
+            .iter()
+            .map(|(name, stage)| SelfTime { stage: name.clone(), self_ns: number(stage.self_ns) });
+        let self_times = self_times.collect();
+        let (rewarded, sum) = totals.rewards();
         Summary {
             schema: 1,
             now_unix_nano: number(options.now),
@@ -120,43 +106,35 @@ impl Question<'_> {
                 .flat_map(|file| file.damaged_numbers().map(|line| (file.name.clone(), line)))
                 .collect(),
             unread: sources.unread().map(|(name, why)| (name.to_owned(), why.to_owned())).collect(),
-            samples: chosen.len(),
-            groups: groups.len(),
-            steps: steps.len(),
+            samples: totals.samples,
+            groups: totals.groups.len(),
+            steps: self.step.map_or(available.len(), |_| 1),
             statuses,
-            finished_spans: chosen.iter().map(|sample| u64::from(sample.finished_spans)).sum(),
-            open_samples: self.open_samples(&chosen),
-            occupancy: self.occupancy(&chosen),
-            left_open_spans: chosen.iter().map(|sample| sample.left_open.len()).sum(),
-            result_not_exported: chosen.iter().filter(|s| s.result_not_exported).count(),
-            reward: rewards(&chosen),
-            stages: rows,
-            stuck,
-            lost: self.lost(&chosen),
+            finished_spans: totals.finished_spans,
+            open_samples: self.open_samples(&open),
+            occupancy: self.occupancy(&open),
+            left_open_spans: totals.left_open,
+            result_not_exported: totals.result_not_exported,
+            reward: Reward { count: rewarded, sum, passed: totals.passed },
+            stuck: self.stuck(&open, &totals),
+            stages: stages
+                .into_iter()
+                .map(|(name, stage)| StageRow::new(store, name, stage))
+                .collect(),
+            lost: self.lost(),
             self_times,
             losses: self.losses(sources),
         }
     }
 
-    fn is_chosen(&self, sample: &Sample) -> bool {
-        self.step.is_none() || sample.step == self.step
-    }
-
-    fn open_samples(&self, chosen: &[&Sample]) -> Vec<OpenSample> {
+    fn open_samples(&self, open: &[Sample]) -> Vec<OpenSample> {
         let Self { store, .. } = *self;
-        let mut open: Vec<&Sample> = chosen.iter().copied().filter(|s| s.is_open).collect();
-        let place = |one: Option<Ident>, other: Option<Ident>| match (one, other) {
-            (Some(one), Some(other)) => compare(store, one, other),
-            (one, other) => one.is_some().cmp(&other.is_some()),
-        };
-        open.sort_by(|one, other| {
+        let mut open: Vec<&Sample> = open.iter().collect();
+        let place = |ident: Option<Ident>| ident.map(|ident| order(store, ident));
+        open.sort_by_cached_key(|sample| {
             // Those whose begin is not known come last.
-            let age = |sample: &Sample| sample.start.unwrap_or(u64::MAX);
-            age(one)
-                .cmp(&age(other))
-                .then_with(|| place(one.step, other.step))
-                .then_with(|| place(one.rollout, other.rollout))
-                .then_with(|| one.trace.cmp(&other.trace))
+            let begin = sample.start.unwrap_or(u64::MAX);
+            (begin, place(sample.step), place(sample.rollout), sample.trace)
         });
         open.into_iter().map(|sample| self.open_sample(sample)).collect()
     }
@@ -202,10 +180,10 @@ impl Question<'_> {
         }
     }
 
-    fn occupancy(&self, chosen: &[&Sample]) -> Vec<OccupancyRow> {
+    fn occupancy(&self, open: &[Sample]) -> Vec<OccupancyRow> {
         let Self { store, .. } = *self;
         let mut by_stage: HashMap<_, Vec<(u64, &Sample)>> = HashMap::new();
-        for sample in chosen.iter().filter(|sample| sample.is_open) {
+        for sample in open {
             if let Some(current) = sample.current {
                 by_stage.entry(current.stage).or_default().push((current.since, sample));
             }
@@ -229,15 +207,15 @@ impl Question<'_> {
         rows
     }
 
-    fn stuck(&self, chosen: &[&Sample], stages: &mut Stages) -> Vec<StuckSpan> {
+    fn stuck(&self, open: &[Sample], totals: &Totals) -> Vec<StuckSpan> {
         let Self { store, options, .. } = *self;
         let mut thresholds = HashMap::new();
         let mut stuck = Vec::new();
-        for sample in chosen.iter().filter(|sample| sample.is_open) {
+        for sample in open {
             let Some(current) = sample.current else { continue };
             let threshold = *thresholds.entry(current.stage).or_insert_with(|| {
-                let stage = stages.get(current.stage)?;
-                options.stuck.threshold(stage.count(), stage.percentile(50))
+                let durations = &totals.stages.get(&current.stage)?.durations;
+                options.stuck.threshold(durations.len(), durations.percentile(50))
             });
             let age = self.age(current.since);
             if let Some(threshold) = threshold.filter(|threshold| age > *threshold) {
@@ -260,11 +238,11 @@ impl Question<'_> {
         rows.collect()
     }
 
-    fn lost(&self, chosen: &[&Sample]) -> Vec<LostSample> {
+    fn lost(&self) -> Vec<LostSample> {
         let Self { store, .. } = *self;
-        let lost = chosen.iter().filter(|sample| sample.status == Status::Lost);
+        let lost = self.samples.lost(self.step).map(|row| row.sample(store));
         let rows = lost.map(|sample| LostSample {
-            rollout_id: self.id(sample),
+            rollout_id: self.id(&sample),
             group_id: ident(store, sample.group),
             step: ident(store, sample.step),
             trace_id: store.trace_id(sample.trace).to_string(),
@@ -288,12 +266,10 @@ impl Question<'_> {
             losses.refused_spans += file.refused_spans;
             losses.damaged_lines += file.damaged_lines + u64::from(file.torn_line.is_some());
         }
-        let spans = (0..stats.spans as u32).map(SpanNumber);
-        let unassigned = spans.filter(|span| {
-            self.store.record(*span).is_finished()
-                && self.samples.of_span(self.store, *span).is_none()
-        });
-        losses.unassigned_spans = unassigned.count() as u64;
+        for inbox in &sources.inboxes {
+            losses.refused_spans += inbox.refused_spans;
+        }
+        losses.unassigned_spans = (stats.finished - self.samples.counted_spans()) as u64;
         losses
     }
 
@@ -302,12 +278,24 @@ impl Question<'_> {
     }
 }
 
-/// Every step, in order.
-pub(super) fn steps(store: &Store, samples: &Samples) -> Vec<Ident> {
-    let steps: HashSet<_> = samples.iter().filter_map(|sample| sample.step).collect();
-    let mut steps: Vec<_> = steps.into_iter().collect();
-    steps.sort_by(|one, other| compare(store, *one, *other));
-    steps
+impl StepChoice {
+    /// As people write it: `all`, `latest`, or the id of a step.
+    pub fn parse(text: &str) -> Self {
+        match text {
+            "all" => Self::All,
+            "latest" => Self::Latest,
+            step => Self::One(step.to_owned()),
+        }
+    }
+
+    /// The step that is meant; `None` for all of them.
+    pub(super) fn find(
+        &self,
+        store: &Store,
+        samples: &Samples,
+    ) -> Result<Option<Ident>, UnknownStep> {
+        choose(store, samples.steps(), self)
+    }
 }
 
 /// The step that is meant; `None` for all of them.
@@ -348,17 +336,6 @@ pub(super) fn resource_texts(store: &Store, keys: &[&str]) -> Vec<String> {
     texts.sort();
     texts.dedup();
     texts
-}
-
-fn rewards(chosen: &[&Sample]) -> Reward {
-    let mut scores: Vec<f64> = chosen.iter().filter_map(|sample| sample.reward()).collect();
-    // In one order, so that the sum does not depend on that of the files.
-    scores.sort_by(f64::total_cmp);
-    Reward {
-        count: scores.len(),
-        sum: scores.iter().sum(),
-        passed: chosen.iter().filter(|sample| sample.passed() == Some(true)).count(),
-    }
 }
 
 /// The names from the root to a span, as far as they are known.

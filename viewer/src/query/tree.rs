@@ -12,7 +12,7 @@ pub fn tree(store: &Store, samples: &Samples, trace: TraceNumber, now: u64) -> S
     let tree = Tree::new(store, trace);
     let children = tree.children();
     let mut text = String::new();
-    for sample in samples.of_trace(trace) {
+    for sample in samples.of_trace(store, trace) {
         let mut line = vec![sample.status.text(store)];
         let shown =
             |ident: Option<crate::Ident>| ident.map(|ident| crate::rules::shown(store, ident));

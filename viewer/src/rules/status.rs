@@ -55,6 +55,20 @@ impl Status {
         }
     }
 
+    /// In one number.
+    pub(super) fn code(self) -> u32 {
+        match (self, WORDS.iter().position(|(_, status)| *status == self)) {
+            // Four billion names would not fit into memory.
+            (Self::Other(name), _) => name.0 + WORDS.len() as u32,
+            (_, place) => place.unwrap_or(0) as u32,
+        }
+    }
+
+    pub(super) fn of_code(code: u32) -> Self {
+        let known = WORDS.get(code as usize).map(|(_, status)| *status);
+        known.unwrap_or_else(|| Self::Other(Name(code - WORDS.len() as u32)))
+    }
+
     /// How a sample stands whose root has ended, by what the root says.
     pub(super) fn of_ended(store: &Store, facts: &Facts, code: StatusCode) -> Self {
         let is_error = code == StatusCode::Error;

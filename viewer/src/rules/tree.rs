@@ -57,6 +57,21 @@ impl<'s> Tree<'s> {
         children
     }
 
+    /// For each node the nanoseconds in which none of its ended children ran, if it has ended.
+    pub(super) fn self_times(&self) -> impl Iterator<Item = u64> {
+        self.nodes.iter().zip(self.children()).map(|(node, children)| {
+            let children = children.iter().map(|&child| self.nodes[child].record);
+            let children = children.filter(|child| child.is_finished());
+            match node.record.is_finished() {
+                true => self_time(
+                    (node.record.start, node.record.end),
+                    children.map(|child| (child.start, child.end)),
+                ),
+                false => 0,
+            }
+        })
+    }
+
     fn find_parents(&mut self) {
         const FEW: usize = 16;
         let ids: Vec<SpanId> = self.nodes.iter().map(|node| node.record.id).collect();
@@ -98,7 +113,7 @@ impl<'s> Tree<'s> {
                 let (depth, owner) = above.map_or((0, None), |above| (above.depth, above.owner));
                 let node = &mut self.nodes[here];
                 node.depth = depth.saturating_add(1).max(node.record.depth.into());
-                let rollout = store.label(node.record).and_then(|label| label.rollout());
+                let rollout = store.label(node.record).rollout();
                 let own = || {
                     let rollout = rollout?;
                     let rollouts = &mut self.rollouts;
@@ -118,10 +133,7 @@ impl<'s> Tree<'s> {
 
 /// Nanoseconds of a span in which none of its children ran, given the children in order of their
 /// begin.
-pub(crate) fn self_time(
-    (begin, end): (u64, u64),
-    children: impl Iterator<Item = (u64, u64)>,
-) -> u64 {
+fn self_time((begin, end): (u64, u64), children: impl Iterator<Item = (u64, u64)>) -> u64 {
     let (mut covered, mut until) = (0, begin);
     for (from, to) in children {
         let (from, to) = (from.max(until), to.min(end));

@@ -20,7 +20,7 @@ pub(crate) enum Refusal {
     NotFound(String),
     /// What was asked makes no sense.
     #[error("{0}")]
-    Nonsense(String),
+    Invalid(String),
     /// The sources are being read for the first time.
     #[error("the sources are still being read")]
     Loading,
@@ -33,7 +33,7 @@ impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
         let status = match self {
             Self::NotFound(_) => StatusCode::NOT_FOUND,
-            Self::Nonsense(_) => StatusCode::BAD_REQUEST,
+            Self::Invalid(_) => StatusCode::BAD_REQUEST,
             Self::Loading => StatusCode::SERVICE_UNAVAILABLE,
             Self::Failed => StatusCode::INTERNAL_SERVER_ERROR,
         };

@@ -37,6 +37,7 @@ assets! {
     "js/format.js": SCRIPT,
     "js/color.js": SCRIPT,
     "js/router.js": SCRIPT,
+    "js/saved.js": SCRIPT,
     "js/api.js": SCRIPT,
     "js/charts.js": SCRIPT,
     "js/table.js": SCRIPT,

@@ -43,9 +43,15 @@ pub(crate) struct Question<'a> {
 }
 
 impl Live {
-    /// Nothing is read yet. `now` stands for the clock, if it is given.
-    pub(crate) fn new(sources: Sources, store: Store, now: Option<u64>, stuck: StuckRule) -> Self {
-        let (samples, report) = (Samples::default(), SourceReport::default());
+    /// Of what was read so far. `now` stands for the clock, if it is given.
+    pub(crate) fn new(
+        sources: Sources,
+        store: Store,
+        samples: Samples,
+        now: Option<u64>,
+        stuck: StuckRule,
+    ) -> Self {
+        let report = SourceReport::default();
         Self {
             data: RwLock::new(Data { store, samples, report, version: 0 }),
             sources: sources.into(),
@@ -72,11 +78,11 @@ impl Live {
         let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         let mut data = self.data.write().unwrap_or_else(PoisonError::into_inner);
         let Data { store, samples, report, version } = &mut *data;
+        let before = store.version();
         sources.poll(store);
-        let has_changed = store.has_changed();
         samples.refresh(store);
         let seen = sources.report();
-        if has_changed || *report != seen || *version == 0 {
+        if store.version() != before || *report != seen || *version == 0 {
             *report = seen;
             *version += 1;
             self.version.send_replace(*version);

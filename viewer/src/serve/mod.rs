@@ -13,9 +13,11 @@ mod events;
 mod guard;
 mod live;
 mod routes;
+mod saved;
 
 pub(crate) use guard::{Access, Token};
 pub(crate) use live::Live;
+pub(crate) use saved::Saved;
 
 /// How the pages are served.
 #[derive(Debug)]

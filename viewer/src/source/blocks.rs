@@ -1,10 +1,10 @@
 //! A growing file cut into blocks of whole lines.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 
 use memchr::{memchr, memrchr};
 
+use super::input::Input;
 use super::line::MAX_LINE;
 
 /// Bytes that are read at a time.
@@ -66,13 +66,11 @@ impl Blocks {
     }
 
     /// Reads on, at most up to this length of the file. `None` if no line ends before.
-    pub(super) fn next(&mut self, file: &mut File, len: u64) -> io::Result<Option<Block>> {
+    pub(super) fn next(&mut self, input: &mut Input, len: u64) -> io::Result<Option<Block>> {
         while self.read < len {
             let before = self.pending.len();
             let more = usize::try_from(len - self.read).unwrap_or(usize::MAX).min(BLOCK);
-            file.seek(SeekFrom::Start(self.read))?;
-            self.pending.reserve(more);
-            let got = file.take(more as u64).read_to_end(&mut self.pending)?;
+            let got = input.read(self.read, more, &mut self.pending)?;
             self.read += got as u64;
             if got == 0 {
                 // It was cut short meanwhile; the next look at its length finds out.

@@ -163,10 +163,10 @@ impl<'a> Cursor<'a> {
             if digit > 9 {
                 break;
             }
-            number = number * 10 + u128::from(digit);
+            number = number.wrapping_mul(10).wrapping_add(u128::from(digit));
             self.at += 1;
         }
-        // Longer ones could overflow; zeros in front are no JSON.
+        // Longer ones may have wrapped; zeros in front are no JSON.
         let digits = self.at - start;
         if digits == 0 || digits > 30 || (digits > 1 && bytes[start] == b'0') {
             return None;
@@ -300,6 +300,9 @@ mod tests {
         }
         for odd in ["01,", "1.0,", "1e3,", "-,", "+1,", r#""1"#, r#""1 ""#, "null", ""] {
             assert_eq!(Cursor::new(odd).integer(), None, "{odd}");
+        }
+        for digits in [31, 38, 39, 40, 1000] {
+            assert_eq!(Cursor::new(&("9".repeat(digits) + ",")).integer(), None, "{digits}");
         }
         for (text, value) in [("0.5", 0.5), ("-0.0,", -0.0), ("1e-3}", 0.001), ("42", 42.0)] {
             assert_eq!(Cursor::new(text).double().unwrap().to_bits(), f64::to_bits(value));

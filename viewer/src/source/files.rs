@@ -26,7 +26,7 @@ pub(super) fn find(path: &Path) -> io::Result<Found> {
         if found.is_empty() {
             found.add_runs(path)?;
         }
-    } else if is(path, "recording") {
+    } else if is_recording(path) {
         found.recordings.push(path.to_owned());
     } else {
         found.texts.extend(backups(path)?);
@@ -43,9 +43,9 @@ impl Found {
     /// Adds what a run's directory holds, and the `traces` in it, where XTuner writes.
     fn add_directory(&mut self, directory: &Path) -> io::Result<()> {
         for path in entries(directory)? {
-            if is(&path, "recording") {
+            if is_recording(&path) {
                 self.recordings.push(path);
-            } else if is(&path, "jsonl") {
+            } else if extension(&path) == Some("jsonl") || is_message(&path) {
                 self.texts.push(path);
             } else if path.file_name() == Some(OsStr::new("traces")) && path.is_dir() {
                 self.add_directory(&path)?;
@@ -57,7 +57,10 @@ impl Found {
 
     /// Adds what may be answers of a Jaeger.
     fn add_documents(&mut self, directory: &Path) -> io::Result<()> {
-        self.texts = entries(directory)?.into_iter().filter(|path| is(path, "json")).collect();
+        self.texts = entries(directory)?
+            .into_iter()
+            .filter(|path| extension(path) == Some("json"))
+            .collect();
         Ok(())
     }
 
@@ -80,26 +83,39 @@ fn entries(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-fn is(path: &Path, extension: &str) -> bool {
-    path.extension().is_some_and(|other| other == extension)
+fn is_recording(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "recording")
+}
+
+/// Whether a file is of OTLP in protobuf, as its name says.
+pub(super) fn is_message(path: &Path) -> bool {
+    matches!(extension(path), Some("pb" | "binpb"))
+}
+
+/// What a file is, whether it is packed or not.
+fn extension(path: &Path) -> Option<&str> {
+    Some(split(path)?.1)
+}
+
+/// The name of a file without its extension, and that, whether it is packed or not.
+fn split(path: &Path) -> Option<(&str, &str)> {
+    let name = path.file_name()?.to_str()?;
+    name.strip_suffix(".gz").unwrap_or(name).rsplit_once('.')
 }
 
 /// The files that were rotated away from this one: `<stem>.<n>.jsonl`, as we do, or
 /// `<stem>-<date>.jsonl`, as the OpenTelemetry Collector does.
 fn backups(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let (Some(stem), Some(extension)) = (path.file_stem(), path.extension()) else {
-        return Ok(Vec::new());
-    };
+    let Some((stem, extension)) = split(path) else { return Ok(Vec::new()) };
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
     let is_backup = |other: &PathBuf| {
-        let Some(name) = other.file_stem().filter(|_| other.extension() == Some(extension)) else {
+        let Some((name, _)) = split(other).filter(|(_, its)| *its == extension) else {
             return false;
         };
-        let (name, stem) = (name.to_string_lossy(), stem.to_string_lossy());
-        let rest = name.strip_prefix(&*stem).unwrap_or_default();
+        let rest = name.strip_prefix(stem).unwrap_or_default();
         number(rest).is_some() || is_date(rest)
     };
     // A directory that cannot be listed hides backups, but not the file itself.
@@ -111,7 +127,8 @@ fn backups(path: &Path) -> io::Result<Vec<PathBuf>> {
 
 /// Sorts files of one name by age, the oldest first, and the one that is being written last.
 fn age(path: &Path) -> (String, u8, u64, String) {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let stem = split(path).map_or(&*name, |(stem, _)| stem).to_owned();
     let date = stem.char_indices().find(|(at, _)| is_date(&stem[*at..]));
     if let Some((at, _)) = date {
         return (stem[..at].to_owned(), 0, 0, stem);

@@ -1,14 +1,17 @@
-//! One file of lines, or of one document, as it grows, is cut short, or is written anew.
+//! One file of lines, messages, or of one document, as it grows, is cut short, or is written anew.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use memchr::memchr;
 
 use super::blocks::Blocks;
-use super::line::{self, MAX_LINE};
-use super::parse::{Reader, read_again, read_on, read_pending};
+use super::files::is_message;
+use super::input::{Damage, Input};
+use super::line::{self, Held, MAX_LINE};
+use super::message::Frames;
+use super::parse::{Reader, message_again, read_again, read_on, read_pending};
 use super::report::FileReport;
 use crate::store::{Batch, Place, Store};
 
@@ -17,7 +20,9 @@ use crate::store::{Batch, Place, Store};
 #[derive(Debug)]
 pub(super) struct Follower {
     path: PathBuf,
-    file: File,
+    input: Input,
+    /// Bytes of the file as it stood when it was looked at last.
+    len: u64,
     form: Form,
     blocks: Blocks,
     /// What the file began with when it was looked at last.
@@ -33,6 +38,10 @@ enum Form {
     Lines,
     /// One JSON value over many lines, of so many bytes.
     Document(u64),
+    /// One message of protobuf, of so many bytes.
+    Message(u64),
+    /// Messages of protobuf.
+    Frames(Frames),
 }
 
 /// What identifies a file, whatever it is called.
@@ -53,7 +62,8 @@ impl Follower {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let follower = Self {
             path: path.to_owned(),
-            file,
+            input: Input::new(file),
+            len: 0,
             form: Form::Unknown,
             blocks: Blocks::default(),
             head: Vec::new(),
@@ -79,6 +89,11 @@ impl Follower {
         &self.report
     }
 
+    /// Bytes that are there and were not read.
+    pub(super) fn left(&self) -> u64 {
+        self.input.stored_len().map_or(0, |len| len.saturating_sub(self.report.bytes))
+    }
+
     /// Reads a piece again.
     pub(super) fn again(
         &mut self,
@@ -86,7 +101,12 @@ impl Follower {
         reader: &mut Reader,
         store: &Store,
     ) -> io::Result<Batch> {
-        read_again(&mut self.file, place, reader, store)
+        match self.form {
+            Form::Message(_) | Form::Frames(_) => {
+                message_again(&mut self.input, place, reader, store)
+            }
+            _ => read_again(&mut self.input, place, reader, store),
+        }
     }
 
     /// Reads what is new.
@@ -96,55 +116,87 @@ impl Follower {
     }
 
     fn try_poll(&mut self, reader: &mut Reader, store: &mut Store) -> io::Result<()> {
-        let len = self.file.metadata()?.len();
-        self.notice_restart(len)?;
-        if self.form == Form::Unknown {
-            self.form = self.look(len, reader, store)?;
+        let before = self.len;
+        let stored = self.input.stored_len()?;
+        let is_new = self.notice_restart(stored)?;
+        let mut len = stored;
+        if self.input.is_packed() {
+            // Only its end says how much it holds.
+            len = u64::MAX;
+            let is_corrupt = matches!(self.input.damage(), Some(Damage::Corrupt(_)));
+            if !is_new && (stored == before || is_corrupt) {
+                return Ok(());
+            }
+            self.input.begin(&self.head)?;
         }
-        if self.form == Form::Lines {
-            self.read_lines(len, reader, store)?;
+        if self.form == Form::Unknown {
+            self.form = self.look(reader, store)?;
+        }
+        match &mut self.form {
+            Form::Lines => self.read_lines(len, reader, store)?,
+            Form::Frames(frames) => {
+                frames.read_on(&mut self.input, len, reader, store, &mut self.report)?;
+            }
+            Form::Unknown | Form::Document(_) | Form::Message(_) => {}
+        }
+        match self.input.damage() {
+            Some(Damage::Torn) => self.report.torn_line = Some(self.report.lines + 1),
+            Some(Damage::Corrupt(damage)) => self.report.add_damaged(damage.clone()),
+            None => {}
         }
         self.report.bytes = match self.form {
-            Form::Document(bytes) => bytes,
-            _ => self.blocks.read(),
+            Form::Document(bytes) | Form::Message(bytes) => bytes,
+            Form::Frames(frames) => frames.read(),
+            Form::Unknown | Form::Lines => self.blocks.read(),
         };
         Ok(())
     }
 
-    /// Begins anew if what was read is not what is there.
-    fn notice_restart(&mut self, len: u64) -> io::Result<()> {
-        let mut head = vec![0; HEAD.min(usize::try_from(len).unwrap_or(HEAD))];
-        self.file.seek(SeekFrom::Start(0))?;
-        let got = read_fully(&mut self.file, &mut head)?;
-        head.truncate(got);
-        let is_other = !head.starts_with(&self.head);
-        let is_other = is_other || matches!(self.form, Form::Document(bytes) if bytes != len);
-        if len < self.blocks.read() || is_other {
+    /// Begins anew if what was read is not what is there, or nothing was read; whether it does.
+    fn notice_restart(&mut self, stored: u64) -> io::Result<bool> {
+        let head = self.input.head(HEAD)?;
+        let is_whole = matches!(self.form, Form::Document(_) | Form::Message(_));
+        let is_other = !head.starts_with(&self.head) || is_whole && stored != self.len;
+        if stored < self.len || is_other {
             self.form = Form::Unknown;
             self.blocks = Blocks::default();
             let FileReport { name, restarts, .. } = std::mem::take(&mut self.report);
             self.report = FileReport { name, restarts: restarts + 1, ..FileReport::default() };
+            self.head.clear();
         }
-        self.head = head;
-        Ok(())
+        let is_new = self.head.is_empty();
+        if is_new {
+            self.input.begin(&head)?;
+        }
+        (self.head, self.len) = (head, stored);
+        Ok(is_new)
     }
 
-    /// Finds out how the file is to be read; a document is read at once.
-    fn look(&mut self, len: u64, reader: &mut Reader, store: &mut Store) -> io::Result<Form> {
-        let mut peeked = vec![0; PEEK.min(usize::try_from(len).unwrap_or(PEEK))];
-        self.file.seek(SeekFrom::Start(0))?;
-        let got = read_fully(&mut self.file, &mut peeked)?;
-        peeked.truncate(got);
+    /// Finds out how the file is to be read; a document or message is read at once.
+    fn look(&mut self, reader: &mut Reader, store: &mut Store) -> io::Result<Form> {
+        let mut peeked = Vec::new();
+        self.input.read(0, PEEK, &mut peeked)?;
+        if Frames::is_of(&peeked) {
+            return Ok(Form::Frames(Frames::default()));
+        }
+        if is_message(&self.path) && !peeked.is_empty() {
+            let Some(message) = self.whole()? else {
+                return Err(io::Error::other(line::too_long()));
+            };
+            let held = reader.message(&message, 0, store);
+            let bytes = message.len() as u64;
+            return Ok(self.note_whole(held, bytes).map_or(Form::Unknown, Form::Message));
+        }
         let text = peeked.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&peeked);
         let Some(start) = text.iter().position(|byte| !byte.is_ascii_whitespace()) else {
-            return Ok(Form::Unknown);
+            return Ok(if peeked.len() < PEEK { Form::Unknown } else { Form::Lines });
         };
         let text = &text[start..];
         let Some(end) = memchr(b'\n', text) else {
             // A line that is long, or not ended yet. A document in one line is a line.
             return Ok(Form::Lines);
         };
-        if !text.starts_with(b"{") || line::is_whole(&text[..end]) || len > MAX_LINE as u64 {
+        if !text.starts_with(b"{") || line::is_whole(&text[..end]) {
             return Ok(Form::Lines);
         }
         let mut lines = text.split(|&byte| byte == b'\n').skip(1);
@@ -152,28 +204,36 @@ impl Follower {
             // The first line is damaged.
             return Ok(Form::Lines);
         }
-        let mut document = Vec::new();
-        self.file.seek(SeekFrom::Start(0))?;
-        (&self.file).take(len).read_to_end(&mut document)?;
-        match reader.document(&document, store) {
-            Ok(held) => {
-                self.report.add_line(held);
-                self.report.torn_line = None;
-                self.blocks.skip_to(document.len() as u64);
-                Ok(Form::Document(document.len() as u64))
-            }
-            Err(_) => {
-                // Still being written, or garbage: what follows says which.
-                self.report.torn_line = Some(1);
-                Ok(Form::Unknown)
-            }
-        }
+        let Some(document) = self.whole()? else { return Ok(Form::Lines) };
+        let held = reader.document(&document, store);
+        let bytes = document.len() as u64;
+        Ok(self.note_whole(held, bytes).map_or(Form::Unknown, Form::Document))
+    }
+
+    /// The whole file, unless it is too long.
+    fn whole(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let mut whole = Vec::new();
+        self.input.read(0, MAX_LINE + 1, &mut whole)?;
+        Ok((whole.len() <= MAX_LINE).then_some(whole))
+    }
+
+    /// Notes what a file held as a whole; `None` if that could not be read.
+    fn note_whole(&mut self, held: Result<Held, String>, bytes: u64) -> Option<u64> {
+        let Ok(held) = held else {
+            // Still being written, or garbage: what follows says which.
+            self.report.torn_line = Some(1);
+            return None;
+        };
+        self.report.add_line(held);
+        self.report.torn_line = None;
+        self.blocks.skip_to(bytes);
+        Some(bytes)
     }
 
     fn read_lines(&mut self, len: u64, reader: &mut Reader, store: &mut Store) -> io::Result<()> {
-        let Self { blocks, file, report, .. } = self;
+        let Self { blocks, input, report, .. } = self;
         let before = blocks.read();
-        read_on(blocks, file, len, reader, store, report)?;
+        read_on(blocks, input, len, reader, store, report)?;
         if blocks.read() == before {
             return Ok(());
         }
@@ -196,23 +256,6 @@ impl Follower {
         }
         Ok(())
     }
-}
-
-/// Reads as much as there is.
-fn read_fully(file: &mut File, mut into: &mut [u8]) -> io::Result<usize> {
-    let mut read = 0;
-    while !into.is_empty() {
-        match file.read(into) {
-            Ok(0) => break,
-            Ok(got) => {
-                read += got;
-                into = &mut into[got..];
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(read)
 }
 
 #[cfg(unix)]

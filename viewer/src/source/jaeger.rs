@@ -98,6 +98,11 @@ fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
 
 /// Reads an answer or a trace. Returns how many spans were left out for want of valid ids.
 pub(super) fn read(text: &[u8], encoder: &mut Encoder<'_>) -> Result<u64, String> {
+    each(text, |span| encoder.span(&span, Standing::WrittenEnd))
+}
+
+/// Hands out each span of an answer or a trace. Returns how many were left out for want of valid ids.
+pub(super) fn each(text: &[u8], mut take: impl FnMut(Span)) -> Result<u64, String> {
     let mut answer: Answer = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     answer.data.push(answer.trace);
     let mut refused = 0;
@@ -111,7 +116,7 @@ pub(super) fn read(text: &[u8], encoder: &mut Encoder<'_>) -> Result<u64, String
             let own = span.process.take().map(|process| Arc::new(resource(process)));
             let process = own.or_else(|| processes.get(&span.process_id).cloned());
             match convert(span, process.unwrap_or_default()) {
-                Some(span) => encoder.span(&span, Standing::WrittenEnd),
+                Some(span) => take(span),
                 None => refused += 1,
             }
         }

@@ -1,30 +1,44 @@
-//! Where spans come from: files and recordings, as they grow.
+//! Where spans come from: files and recordings, as they grow, and what is sent.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use hashbrown::{HashMap, HashSet};
 
+mod ask;
 mod blocks;
 mod cursor;
 mod files;
 mod follow;
+mod inbox;
+mod input;
 mod jaeger;
 mod line;
 mod live;
+mod message;
+mod otlp;
 mod parse;
+mod progress;
+mod received;
 mod recording;
 mod report;
 mod scan;
 
+pub use ask::{JaegerError, JaegerQuery};
 use follow::{FileId, Follower, file_id};
+pub use inbox::{Inbox, Refused};
+pub use otlp::ReceiveError;
 use parse::Reader;
+pub use progress::Progress;
+use received::{Feeder, Received};
 use recording::Recorded;
 pub use recording::RecordingReport;
-pub use report::{FileReport, SourceReport};
+pub use report::{FileReport, InboxReport, SourceReport};
 
-use crate::store::{Store, TraceNumber};
+use crate::store::{Place, SpanNumber, Store, TraceNumber};
 
-/// Files and recordings that are read into a store, again and again.
+/// Files, recordings and what is sent, read into a store again and again.
 ///
 /// Each [`poll`](Sources::poll) reads what was appended since the last one, and no more: from files
 /// what follows the last whole line, from recordings what they have open. New files in a run's
@@ -38,6 +52,7 @@ pub struct Sources {
     known: HashMap<FileId, usize>,
     recordings: Vec<Recorded>,
     known_recordings: HashSet<PathBuf>,
+    received: Vec<Received>,
     reader: Reader,
 }
 
@@ -45,7 +60,7 @@ pub struct Sources {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// There is nothing to be read.
-    #[error("cannot read {}: {error}; name a run's directory, a .jsonl, a .json or a .recording", path.display())]
+    #[error("cannot read {}: {error}; name a run's directory, a .jsonl, a .json, a .pb or a .recording", path.display())]
     Io {
         /// The path.
         path: PathBuf,
@@ -100,6 +115,7 @@ impl Sources {
     /// Reads what is new into the store.
     pub fn poll(&mut self, store: &mut Store) {
         self.look_for_files();
+        self.reader.progress.expect(self.followers.iter().map(Follower::left).sum());
         // A span that has ended since is in a file that is read afterwards.
         for recording in &mut self.recordings {
             recording.poll(&mut self.reader, store);
@@ -108,18 +124,87 @@ impl Sources {
             self.reader.file = number as u32;
             follower.poll(&mut self.reader, store);
         }
+        for received in &mut self.received {
+            received.poll(&mut self.reader, store);
+        }
+    }
+
+    /// A way in for spans of this program. What comes through it is not in a file: its details stay in
+    /// the store until that is dropped.
+    pub fn inbox(&mut self, name: &str) -> Inbox {
+        let inbox = Inbox::new();
+        self.received.push(Received::new(name.to_owned(), inbox.clone(), Feeder::Program));
+        inbox
+    }
+
+    /// Receives OTLP at these addresses, such as `127.0.0.1:4317`, until the sources are dropped. Each
+    /// takes gRPC, and HTTP with protobuf and JSON, plain or packed. Returns the addresses that were
+    /// bound: of port 0, with a free one; of one that is named twice, the same.
+    ///
+    /// Whoever can reach an address can send: there is neither encryption nor authentication. What finds
+    /// no room is refused as *unavailable*, and its sender may try again after a second.
+    ///
+    /// # Errors
+    /// If an address cannot be had. Then none of them is received at.
+    pub fn receive_otlp<A: AsRef<str>>(
+        &mut self,
+        addresses: impl IntoIterator<Item = A>,
+    ) -> Result<Vec<SocketAddr>, ReceiveError> {
+        let mut bound = Vec::new();
+        let mut named = HashMap::new();
+        let mut received = Vec::new();
+        for address in addresses {
+            let address = address.as_ref();
+            if let Some(known) = named.get(address) {
+                bound.push(*known);
+                continue;
+            }
+            let (at, one) = otlp::receive(address)?;
+            named.insert(address.to_owned(), at);
+            bound.push(at);
+            received.push(one);
+        }
+        self.received.append(&mut received);
+        Ok(bound)
     }
 
     /// Reads the details of a trace again that made room for others. What a store gives of a span whose
-    /// details are not there has no attributes, events and links.
+    /// details are not there has no attributes, events and links. Those of other traces make room, so that
+    /// the store exceeds its limit by no more than this trace.
     pub fn restore(&mut self, store: &mut Store, trace: TraceNumber) {
-        for (chunk, place) in store.missing(trace) {
-            let Some(follower) = self.followers.get_mut(place.file as usize) else { continue };
-            // What cannot be read now may be read the next time.
-            if let Ok(batch) = follower.again(place, &mut self.reader, store) {
-                store.put_back(chunk, batch);
-            }
+        if store.missing(trace).is_empty() {
+            return;
         }
+        store.make_room();
+        for (chunk, place) in store.missing(trace) {
+            self.read_again(store, chunk, place);
+        }
+    }
+
+    /// The same for one span, by which the store exceeds its limit by no more than a mebibyte or a line.
+    pub(crate) fn restore_span(&mut self, store: &mut Store, span: SpanNumber) {
+        if let Some((chunk, place)) = store.missing_of(span) {
+            store.make_room();
+            self.read_again(store, chunk, place);
+        }
+    }
+
+    /// How far a poll is, for another thread.
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.reader.progress)
+    }
+
+    /// Asks a Jaeger for its traces, again and again on a thread of its own, until the sources are
+    /// dropped. That it does not answer is in the [report](Sources::report); it is asked again later.
+    ///
+    /// # Errors
+    /// If the URL cannot be one of a Jaeger, or the system refuses the thread.
+    pub fn jaeger(&mut self, query: JaegerQuery) -> Result<(), JaegerError> {
+        let inbox = Inbox::new();
+        let name = format!("Jaeger at {}", query.url);
+        let asked = ask::start(query, inbox.clone())?;
+        self.received.push(Received::new(name, inbox, Feeder::Jaeger(asked)));
+        Ok(())
     }
 
     /// What each source says of itself, as it was read last.
@@ -127,6 +212,15 @@ impl Sources {
         SourceReport {
             files: self.followers.iter().map(|file| file.report().clone()).collect(),
             recordings: self.recordings.iter().map(|one| one.report().clone()).collect(),
+            inboxes: self.received.iter().map(Received::report).collect(),
+        }
+    }
+
+    fn read_again(&mut self, store: &mut Store, chunk: u32, place: Place) {
+        let Some(follower) = self.followers.get_mut(place.file as usize) else { return };
+        // What cannot be read now may be read the next time.
+        if let Ok(batch) = follower.again(place, &mut self.reader, store) {
+            store.put_back(chunk, batch);
         }
     }
 

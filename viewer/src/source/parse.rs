@@ -1,20 +1,22 @@
 //! Blocks of lines become batches of spans: on this thread, or on several.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use std::num::NonZero;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
 use memchr::memchr;
+use stagetrace_wire::otlp::protobuf::read_request;
 
 use super::blocks::{Block, Blocks};
+use super::input::Input;
 use super::line::{self, Held};
+use super::progress::Progress;
 use super::report::FileReport;
 use super::scan::Buffers;
-use crate::store::{Batch, Caches, Encoder, Place, Store, Tables};
+use crate::store::{Batch, Caches, Encoder, Place, Standing, Store, Tables};
 
 /// From so many bytes on, several threads pay.
 const MANY: u64 = 8 << 20;
@@ -28,12 +30,15 @@ pub(super) struct Reader {
     buffers: Buffers,
     /// The number of the file that is read.
     pub(super) file: u32,
+    pub(super) progress: Arc<Progress>,
 }
 
 /// The spans of a block, and what it says of its lines.
 #[derive(Default)]
 struct Parsed {
     batch: Batch,
+    /// Bytes of the block.
+    bytes: u64,
     /// Of this block alone: its first line is line 1.
     report: FileReport,
 }
@@ -41,7 +46,7 @@ struct Parsed {
 /// Reads what a file has up to a length. Spans go into the store, in the order of the file.
 pub(super) fn read_on(
     blocks: &mut Blocks,
-    file: &mut File,
+    input: &mut Input,
     len: u64,
     reader: &mut Reader,
     store: &mut Store,
@@ -50,9 +55,10 @@ pub(super) fn read_on(
     let is_first = blocks.read() == 0;
     if len.saturating_sub(blocks.read()) < MANY {
         let mut is_first = is_first;
-        while let Some(block) = blocks.next(file, len)? {
+        while let Some(block) = blocks.next(input, len)? {
             let parsed = reader.parse(&block, is_first, store.shared_tables());
             is_first = false;
+            reader.progress.add(parsed.bytes, parsed.batch.spans.len());
             take(parsed, store, report);
         }
         return Ok(());
@@ -60,7 +66,8 @@ pub(super) fn read_on(
     // While several threads read, they have the tables, and this one the rest of the store.
     let tables = store.lend_tables();
     let number = reader.file;
-    let result = read_on_many(blocks, file, len, &tables, (number, is_first), |parsed| {
+    let result = read_on_many(blocks, input, len, &tables, (number, is_first), |parsed| {
+        reader.progress.add(parsed.bytes, parsed.batch.spans.len());
         take(parsed, store, report);
     });
     store.return_tables(tables);
@@ -69,16 +76,32 @@ pub(super) fn read_on(
 
 /// Reads a piece of a file again.
 pub(super) fn read_again(
-    file: &mut File,
+    input: &mut Input,
     place: Place,
     reader: &mut Reader,
     store: &Store,
 ) -> io::Result<Batch> {
-    let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(place.start))?;
-    file.take(place.len).read_to_end(&mut bytes)?;
+    let bytes = bytes_of(input, place)?;
     let block = Block { start: place.start, bytes, ..Block::default() };
     Ok(reader.parse(&block, place.start == 0, store.shared_tables()).batch)
+}
+
+/// Reads a message again.
+pub(super) fn message_again(
+    input: &mut Input,
+    place: Place,
+    reader: &mut Reader,
+    store: &Store,
+) -> io::Result<Batch> {
+    let bytes = bytes_of(input, place)?;
+    let parsed = reader.parse_message(&bytes, place.start, store);
+    parsed.map(|(batch, _)| batch).map_err(io::Error::other)
+}
+
+fn bytes_of(input: &mut Input, place: Place) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    input.read(place.start, usize::try_from(place.len).unwrap_or(usize::MAX), &mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads a last line that lacks its end, if it is whole. Returns whether it is.
@@ -95,25 +118,26 @@ pub(super) fn read_pending(
     }
     let block = Block { start, bytes: pending.to_vec(), ..Block::default() };
     let parsed = reader.parse(&block, is_first, store.shared_tables());
+    reader.progress.add(parsed.bytes, parsed.batch.spans.len());
     take(parsed, store, report);
     true
 }
 
 fn read_on_many(
     blocks: &mut Blocks,
-    file: &mut File,
+    input: &mut Input,
     len: u64,
     tables: &Mutex<Tables>,
     (file_number, is_first): (u32, bool),
     mut take: impl FnMut(Parsed),
 ) -> io::Result<()> {
     let threads = thread::available_parallelism().map_or(2, NonZero::get).min(MAX_THREADS);
-    let input = Mutex::new((0_u64, blocks, file));
+    let input = Mutex::new((0_u64, blocks, input));
     // Each thread reads a block when it is free; none may run far ahead of the others.
     let next = || {
         let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
-        let (number, blocks, file) = &mut *input;
-        let block = blocks.next(file, len);
+        let (number, blocks, bytes) = &mut *input;
+        let block = blocks.next(bytes, len);
         *number += 1;
         block.map(|block| block.map(|block| (*number - 1, block))).transpose()
     };
@@ -183,7 +207,7 @@ impl Reader {
             let len = block.bytes.len() as u64;
             batch.place = Some(Place { file: self.file, start: block.start, len });
         }
-        Parsed { batch, report }
+        Parsed { batch, bytes: block.bytes.len() as u64, report }
     }
 
     /// Reads a document: one JSON value over many lines.
@@ -191,8 +215,39 @@ impl Reader {
         let mut encoder = Encoder::new(store.shared_tables(), &mut self.caches);
         let held = line::read(without_bom(text, true), &mut encoder, &mut self.buffers)?;
         let batch = encoder.take();
+        self.progress.add(text.len() as u64, batch.spans.len());
         store.take(batch);
         Ok(held)
+    }
+
+    /// Reads a message of OTLP in protobuf, which begins there in the file.
+    pub(super) fn message(
+        &mut self,
+        bytes: &[u8],
+        start: u64,
+        store: &mut Store,
+    ) -> Result<Held, String> {
+        let (batch, held) = self.parse_message(bytes, start, store)?;
+        store.take(batch);
+        Ok(held)
+    }
+
+    fn parse_message(
+        &mut self,
+        bytes: &[u8],
+        start: u64,
+        store: &Store,
+    ) -> Result<(Batch, Held), String> {
+        let contents = read_request(bytes).map_err(|malformed| malformed.to_string())?;
+        let file = self.file;
+        let mut encoder = self.encoder(store);
+        for span in &contents.spans {
+            encoder.span(span, Standing::WrittenEnd);
+        }
+        let mut batch = encoder.take();
+        batch.place = Some(Place { file, start, len: bytes.len() as u64 });
+        let refused = contents.report.refused_spans;
+        Ok((batch, Held { refused, is_known: true, ..Held::default() }))
     }
 
     pub(super) fn encoder<'t>(&'t mut self, store: &'t Store) -> Encoder<'t> {

@@ -1,4 +1,4 @@
-//! What could not be read of a file.
+//! What sources say of themselves, and what of them could not be read.
 
 use super::line::Held;
 use super::recording::RecordingReport;
@@ -30,6 +30,30 @@ pub struct FileReport {
     pub error: Option<String>,
 }
 
+/// What came through an inbox.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InboxReport {
+    /// Who fills it.
+    pub name: String,
+    /// Spans that went into the store, or were known better there.
+    pub spans: u64,
+    /// Of these, those that stand for one that is open in its process.
+    pub announced_spans: u64,
+    /// Spans that were given back since there was no room for them, each time that they were.
+    pub deferred_spans: u64,
+    /// Spans that were left out for want of valid ids.
+    pub refused_spans: u64,
+    /// Requests that were received or made.
+    pub requests: u64,
+    /// Of these, those that failed or could be read in part only.
+    pub failed_requests: u64,
+    /// How often a Jaeger had more than one answer may hold, of a trace or of a time that was not divided
+    /// any more.
+    pub incomplete_windows: u64,
+    /// What the last attempt to read it said.
+    pub error: Option<String>,
+}
+
 /// What all sources say of themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceReport {
@@ -37,6 +61,8 @@ pub struct SourceReport {
     pub files: Vec<FileReport>,
     /// What each recording says.
     pub recordings: Vec<RecordingReport>,
+    /// What came through each inbox.
+    pub inboxes: Vec<InboxReport>,
 }
 
 impl SourceReport {
@@ -44,13 +70,17 @@ impl SourceReport {
     pub fn unread(&self) -> impl Iterator<Item = (&str, &str)> {
         let files = self.files.iter().map(|file| (&file.name, &file.error));
         let recordings = self.recordings.iter().map(|one| (&one.name, &one.error));
-        let all = files.chain(recordings);
+        let inboxes = self.inboxes.iter().map(|one| (&one.name, &one.error));
+        let all = files.chain(recordings).chain(inboxes);
         all.filter_map(|(name, error)| Some((name.as_str(), error.as_deref()?)))
     }
 
-    /// Whether there is a source that knows open spans: a live file, or a recording.
+    /// Whether there is a source that knows open spans: a live file, a recording, or a sender that
+    /// announces them.
     pub fn has_live(&self) -> bool {
-        !self.recordings.is_empty() || self.files.iter().any(|file| file.live_lines > 0)
+        !self.recordings.is_empty()
+            || self.files.iter().any(|file| file.live_lines > 0)
+            || self.inboxes.iter().any(|inbox| inbox.announced_spans > 0)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Details of a span, made of bytes when they are asked for.
 
 use stagetrace_wire::id::{SpanId, TraceId};
-use stagetrace_wire::span::{Attributes, Event, Link, Span, Status};
+use stagetrace_wire::span::{Attributes, Event, Link, Span, Status, Value};
 
 use super::encode::{lock, part};
 use super::tables::{Name, Origin, Tables};
@@ -37,6 +37,44 @@ impl Store {
             return Vec::new();
         }
         (0..bytes.number()).map(|_| Name(bytes.number() as u32)).collect()
+    }
+}
+
+impl Store {
+    /// What a span has under these keys. Reads its attributes only.
+    pub(crate) fn values<const N: usize>(
+        &self,
+        number: SpanNumber,
+        keys: [&str; N],
+    ) -> [Option<Value>; N] {
+        let mut found = [const { None }; N];
+        let tables = lock(&self.tables);
+        let mut bytes = Bytes(self.details(self.record(number)));
+        for _ in 0..bytes.number() {
+            let key = tables.text(Name(bytes.number() as u32));
+            match keys.iter().position(|wanted| *wanted == key) {
+                Some(at) if found[at].is_none() => {
+                    found[at] = Some(bytes.value(&|number| tables.repeated_value(number)));
+                }
+                _ => skip_value(&mut bytes),
+            }
+        }
+        found
+    }
+
+    /// The links of a span, which few have.
+    pub(crate) fn links(&self, number: SpanNumber) -> Vec<Link> {
+        let mut bytes = Bytes(self.details(self.record(number)));
+        skip_attributes(&mut bytes);
+        match bytes.byte() & part::LINKS {
+            0 => Vec::new(),
+            _ => self.span(number).links,
+        }
+    }
+
+    /// Whether the details of a span are there; if not, they made room for others.
+    pub(crate) fn has_details(&self, number: SpanNumber) -> bool {
+        !self.details(self.record(number)).is_empty()
     }
 }
 

@@ -12,6 +12,14 @@ pub enum Ident {
     Text(Name),
 }
 
+/// What a span says that says nothing.
+pub(super) const NO_LABEL: &Label = &Label {
+    values: [0; ident::COUNT],
+    kinds: [Kind::Absent; ident::COUNT],
+    task: None,
+    request: None,
+};
+
 /// Whose a span is. Spans of one sample mostly say the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Label {
@@ -83,6 +91,26 @@ impl Label {
 
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Takes from another span what is not known.
+    pub(crate) fn fill(&mut self, other: &Self) {
+        for place in 0..ident::COUNT {
+            if let (Kind::Absent, kind) = (self.kinds[place], other.kinds[place]) {
+                (self.values[place], self.kinds[place]) = (other.values[place], kind);
+            }
+        }
+        self.task = self.task.or(other.task);
+        self.request = self.request.or(other.request);
+    }
+
+    /// Says whose sample it is, whatever was known.
+    pub(crate) fn set_rollout(&mut self, rollout: Option<Ident>) {
+        self.kinds[ident::ROLLOUT] = Kind::Absent;
+        self.values[ident::ROLLOUT] = 0;
+        if let Some(rollout) = rollout {
+            self.set(ident::ROLLOUT, rollout);
+        }
     }
 
     fn get(&self, place: usize) -> Option<Ident> {
@@ -159,6 +187,12 @@ impl Facts {
         self.prompt_tokens = self.prompt_tokens.or(other.prompt_tokens);
         self.completion_tokens = self.completion_tokens.or(other.completion_tokens);
         self.finish = self.finish.or(other.finish);
+    }
+
+    /// Whether it says the same, but for how the span ended.
+    pub(crate) fn says_as_much_as(&self, other: &Self) -> bool {
+        let end = |facts: &Self| Self { status: None, outcome: None, ..*facts };
+        end(self) == end(other)
     }
 
     pub(crate) fn status(&self) -> Option<Name> {

@@ -20,6 +20,8 @@ mod glance;
 mod insert;
 mod known;
 mod note;
+mod only;
+mod segments;
 mod tables;
 mod take;
 mod value;
@@ -27,10 +29,14 @@ mod value;
 pub(crate) use batch::{Batch, Place, Standing};
 use chunks::Chunks;
 pub(crate) use encode::{Caches, Encoder, Head, Seen, part};
+use facts::NO_LABEL;
 pub(crate) use facts::{Facts, Label};
 pub use facts::{Failure, Ident};
 pub(crate) use glance::Glance;
 pub(crate) use insert::seen;
+pub use only::Only;
+use only::Wanted;
+pub(crate) use segments::Segments;
 pub(crate) use tables::Tables;
 pub use tables::{Name, Origin};
 pub(crate) use value::{
@@ -61,11 +67,15 @@ pub struct Store {
     linked: HashMap<TraceId, Vec<u32>>,
     chunks: Chunks,
     /// Spans of the batch that is being taken in that a later one of it replaced.
-    replaced: u32,
+    superseded: u32,
     changed: Vec<TraceNumber>,
+    /// Spans that were ended and are known better now, as they were when changes were last taken.
+    replaced: HashMap<SpanNumber, Record>,
+    version: u64,
     stats: Stats,
     max_bytes: usize,
     is_full: bool,
+    wanted: Wanted,
     hasher: DefaultHashBuilder,
 }
 
@@ -80,6 +90,8 @@ pub struct Stats {
     pub duplicates: u64,
     /// Spans that were not kept, since the memory limit was reached.
     pub refused: u64,
+    /// Spans that have ended.
+    pub finished: usize,
     /// Bytes of memory, about.
     pub bytes: usize,
 }
@@ -105,9 +117,9 @@ pub(crate) struct Record {
     pub(crate) stage: Name,
     pub(crate) origin: u32,
     /// Place in `labels`, or [`NONE`].
-    label: u32,
+    pub(crate) label: u32,
     /// Place in `facts`, or [`NONE`].
-    facts: u32,
+    pub(crate) facts: u32,
     /// Place in `failures`, or [`NONE`].
     failure: u32,
     chunk: u32,
@@ -156,11 +168,14 @@ impl Store {
             failures: Vec::new(),
             linked: HashMap::new(),
             chunks: Chunks::default(),
-            replaced: 0,
+            superseded: 0,
             changed: Vec::new(),
+            replaced: HashMap::new(),
+            version: 0,
             stats: Stats::default(),
             max_bytes,
             is_full: false,
+            wanted: Wanted::default(),
             hasher: DefaultHashBuilder::default(),
         }
     }
@@ -178,9 +193,14 @@ impl Store {
         std::mem::take(&mut self.changed)
     }
 
-    /// Whether a trace has changed since they were last asked for.
-    pub(crate) fn has_changed(&self) -> bool {
-        !self.changed.is_empty()
+    /// Spans that were ended already and are known better now, as they were when this was last asked.
+    pub(crate) fn take_replaced(&mut self) -> HashMap<SpanNumber, Record> {
+        std::mem::take(&mut self.replaced)
+    }
+
+    /// A number that rises whenever something changes.
+    pub fn version(&self) -> u64 {
+        self.version
     }
 
     /// The tables, for as long as other threads need them and this one does not.
@@ -289,13 +309,22 @@ impl Store {
         encode::lock(&self.tables).origins.clone()
     }
 
+    /// Who recorded a span, by the number in its record.
+    pub(crate) fn origin(&self, number: u32) -> Origin {
+        encode::lock(&self.tables).origins.get(number as usize).cloned().unwrap_or_default()
+    }
+
     pub(crate) fn record(&self, span: SpanNumber) -> &Record {
         &self.spans[span.0 as usize]
     }
 
     /// Whose the span is, as it says itself.
-    pub(crate) fn label(&self, record: &Record) -> Option<&Label> {
-        self.labels.get(record.label as usize)
+    pub(crate) fn label(&self, record: &Record) -> &Label {
+        self.label_at(record.label)
+    }
+
+    pub(crate) fn label_at(&self, place: u32) -> &Label {
+        self.labels.get(place as usize).unwrap_or(NO_LABEL)
     }
 
     /// What went wrong in it, as it says itself.
@@ -305,7 +334,11 @@ impl Store {
 
     /// How it went, as it says itself.
     pub(crate) fn facts(&self, record: &Record) -> Facts {
-        self.facts.get(record.facts as usize).copied().unwrap_or_default()
+        self.facts_at(record.facts)
+    }
+
+    pub(crate) fn facts_at(&self, place: u32) -> Facts {
+        self.facts.get(place as usize).copied().unwrap_or_default()
     }
 
     fn details(&self, record: &Record) -> &[u8] {
@@ -333,6 +366,7 @@ impl Store {
     }
 
     fn mark_changed(&mut self, trace: u32) {
+        self.version += 1;
         let of_trace = &mut self.traces[trace as usize];
         if !std::mem::replace(&mut of_trace.is_changed, true) {
             self.changed.push(TraceNumber(trace));

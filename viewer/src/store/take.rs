@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use stagetrace_wire::id::TraceId;
 
 use super::batch::{Batch, Parsed, Place, Standing};
-use super::{Failure, NONE, Record, Store, Trace, TraceNumber, details};
+use super::{Failure, NONE, Record, SpanNumber, Store, Trace, TraceNumber, details};
 
 impl Store {
     /// Takes spans in, and their details as they stand.
@@ -19,7 +19,7 @@ impl Store {
             let new = batch.details.get(span.at as usize..).unwrap_or_default();
             used += u32::from(self.add(span, new, chunk, span.at));
         }
-        used -= std::mem::take(&mut self.replaced);
+        used -= std::mem::take(&mut self.superseded);
         if used > 0 {
             self.chunks.push(batch.details, batch.place, used);
         }
@@ -37,7 +37,7 @@ impl Store {
                 used += 1;
             }
         }
-        used -= std::mem::take(&mut self.replaced);
+        used -= std::mem::take(&mut self.superseded);
         if used > 0 {
             self.chunks.push(kept, None, used);
         }
@@ -51,6 +51,12 @@ impl Store {
         missing.sort_by_key(|(chunk, _)| *chunk);
         missing.dedup();
         missing
+    }
+
+    /// Where the details of a span are to be read again, if they made room and can be.
+    pub(crate) fn missing_of(&self, span: SpanNumber) -> Option<(u32, Place)> {
+        let chunk = self.record(span).chunk;
+        Some((chunk, self.chunks.missing(chunk)?))
     }
 
     /// Puts details back that were read again. If they are not those that they were, since the file was
@@ -78,7 +84,7 @@ impl Store {
     }
 
     /// Lets the oldest details go that can be read again, while there is too little room.
-    fn make_room(&mut self) {
+    pub(crate) fn make_room(&mut self) {
         while self.bytes() > self.max_bytes {
             if !self.chunks.evict() {
                 self.is_full = true;
@@ -95,6 +101,9 @@ impl Store {
         {
             return self.improve(place, span, new, chunk, at);
         }
+        if !self.wants(span.origin) {
+            return false;
+        }
         if self.is_full || self.spans.len() >= NONE as usize - 1 {
             self.stats.refused += 1;
             return false;
@@ -110,6 +119,7 @@ impl Store {
     fn append(&mut self, trace: u32, span: &Parsed, chunk: u32, at: u32) {
         let number = self.spans.len() as u32;
         let record = self.make(trace, span, chunk, at);
+        self.stats.finished += usize::from(record.is_finished());
         self.spans.push(record);
         let of_trace = &mut self.traces[trace as usize];
         let before = std::mem::replace(&mut of_trace.last, number);
@@ -148,9 +158,13 @@ impl Store {
                 // Live files do not name parents.
                 record.parent = record.parent.or(old.parent);
             }
+            self.stats.finished += usize::from(record.is_finished() && !old.is_finished());
+            if !old.is_open() {
+                self.replaced.entry(SpanNumber(place)).or_insert(old);
+            }
             self.spans[place as usize] = record;
             match old.chunk == chunk {
-                true => self.replaced += 1,
+                true => self.superseded += 1,
                 false => self.chunks.release(old.chunk),
             }
             self.mark_changed(old.trace);

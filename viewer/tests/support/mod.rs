@@ -5,6 +5,8 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 use stagetrace_viewer::{
@@ -13,6 +15,18 @@ use stagetrace_viewer::{
 };
 
 pub(crate) mod serve;
+
+/// Long enough for a machine that does other things too.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// Waits until the condition holds, which it does before long.
+pub(crate) fn wait_until(mut condition: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < LONG, "it does not happen");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
 
 /// Sources, and all that was read of them.
 pub(crate) struct View {
@@ -70,8 +84,8 @@ impl View {
         name.map(|name| self.store.text(name))
     }
 
-    pub(crate) fn one(&self) -> &Sample {
-        let mut samples = self.samples.iter();
+    pub(crate) fn one(&self) -> Sample {
+        let mut samples = self.samples.iter(&self.store);
         let one = samples.next().expect("a sample");
         assert!(samples.next().is_none(), "there are more samples than one");
         one

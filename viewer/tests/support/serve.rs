@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 /// A viewer that serves; it ends with the test.
 pub(crate) struct Viewer {
-    process: Child,
+    pub(crate) process: Child,
     /// What it printed.
     pub(crate) url: String,
 }

@@ -94,3 +94,22 @@ fn a_tree_of_any_depth_is_written() {
     assert!(text.lines().nth(63).unwrap().starts_with(&" ".repeat(2 * 63)));
     assert!(text.len() < 100_000 * 140);
 }
+
+#[test]
+fn a_span_weighs_what_it_owns_and_its_part_of_what_it_shares() {
+    let bare = Span::new(TraceId::from_u128(1).unwrap(), SpanId::from_u64(1).unwrap());
+    let text = |len| ("key".to_owned(), Value::Str("x".repeat(len)));
+    let mut span = bare.clone();
+    span.attributes = vec![text(1000)];
+    span.events = vec![Event { attributes: vec![text(2000)], ..Event::default() }];
+    let resource = Resource { attributes: vec![text(8000)], ..Resource::default() };
+    span.resource = Arc::new(resource);
+    let alone = span.memory_bytes() - bare.memory_bytes();
+    assert!((11_000..11_600).contains(&alone), "{alone}");
+    let others = vec![span.clone(); 3];
+    assert!(
+        alone - (span.memory_bytes() - bare.memory_bytes()) >= 6000,
+        "of four each has a quarter"
+    );
+    drop(others);
+}

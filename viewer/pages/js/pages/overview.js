@@ -10,6 +10,9 @@ import { table } from "../table.js";
 
 /** @typedef {import("../main.js").Context} Context */
 
+/** Rows of a list that links to all. */
+const FEW = 10;
+
 /** @param {HTMLElement} root @param {Context} context @returns {Promise<import("../main.js").Shown>} */
 export async function overview(root, context) {
   const draw = async (/** @type {Context} */ { params, signal }) => {
@@ -60,10 +63,10 @@ function alarms({ summary, stuck, lost }, step) {
         { title: "usual limit", hint: "a multiple of the stage's median", number: true, cell: (row) => duration(row.threshold_ns) },
         { title: "times", number: true, cell: (row) => `${(Number(row.age_ns) / Math.max(1, Number(row.threshold_ns))).toFixed(1)}×` },
         { title: "step", cell: (row) => plain(row.step) }, group,
-      ], summary.stuck), more(stuck, summary.stuck, "is:stuck")),
+      ], summary.stuck.slice(0, FEW)), more(stuck, summary.stuck.slice(0, FEW), "is:stuck")),
     summary.lost.length > 0 && h("section", { class: "alarm" }, h("h2", null, `Lost with their process: ${counted(lost, "sample")}`),
-      table([{ title: "sample", cell: sample }, { title: "was in", cell: stage }, { title: "step", cell: (row) => plain(row.step) }, group], summary.lost),
-      more(lost, summary.lost, "status:lost")),
+      table([{ title: "sample", cell: sample }, { title: "was in", cell: stage }, { title: "step", cell: (row) => plain(row.step) }, group], summary.lost.slice(0, FEW)),
+      more(lost, summary.lost.slice(0, FEW), "status:lost")),
   ];
 }
 

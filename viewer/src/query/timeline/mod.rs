@@ -9,7 +9,9 @@ use stagetrace_wire::span::SpanKind;
 
 use super::json::number;
 use super::samples::Row;
-use crate::rules::{Sample, Samples, Segment, StuckRule, critical_path, shown, skew, waits};
+use crate::rules::{
+    Sample, SampleRow, Samples, Segment, StuckRule, critical_path, shown, skew, waits,
+};
 use crate::store::{Ident, Store, TraceNumber};
 
 mod batches;
@@ -144,8 +146,8 @@ impl Timeline {
         options: &TimelineOptions<'_>,
     ) -> Self {
         let now = options.now;
-        let of_trace = samples.of_trace(trace);
-        let sample = chosen.map(|chosen| &of_trace[chosen]);
+        let of_trace: Vec<Sample> = samples.of_trace(store, trace).collect();
+        let sample = chosen.and_then(|chosen| of_trace.get(chosen));
         let (base, mut spans) = in_order(store, trace, now);
         let left_out = spans.len().saturating_sub(MOST_SPANS);
         // Parents come first, so that none is cut off from its children.
@@ -175,17 +177,18 @@ impl Timeline {
         ];
         let times: Vec<_> = spans.iter().map(Drawn::times).collect();
         let parents: Vec<_> = spans.iter().map(|span| span.parent).collect();
+        let row = |sample: &Sample| Row::new(store, samples, sample, now);
         let critical = root.map(|root| Path::new(&critical_path(&times, &parents, root), base));
         Self {
             stamp,
             trace_id: store.trace_id(trace).to_string(),
             now_unix_nano: number(now),
             base_unix_nano: number(base),
-            row: sample.map(|sample| Row::new(store, samples, sample, now)),
+            row: sample.map(&row),
             sample: chosen,
-            samples: match of_trace {
+            samples: match &*of_trace {
                 [] | [_] => Vec::new(),
-                several => rows(store, samples, several.iter(), now),
+                several => several.iter().take(MOST_ROWS).map(&row).collect(),
             },
             attempts: attempts(store, samples, sample, now),
             root,
@@ -298,12 +301,11 @@ fn choose(
     trace: TraceNumber,
     asked: Option<&str>,
 ) -> Result<Option<usize>, UnknownSample> {
-    let of_trace = samples.of_trace(trace);
-    let Some(asked) = asked else { return Ok((!of_trace.is_empty()).then_some(0)) };
-    let name = |sample: &Sample| Some(shown(store, id(sample)?));
-    let found = of_trace.iter().position(|sample| name(sample).as_deref() == Some(asked));
+    let names = || samples.rows_of(trace).map(|row| Some(shown(store, id(store, row)?)));
+    let Some(asked) = asked else { return Ok(names().next().map(|_| 0)) };
+    let found = names().position(|name| name.as_deref() == Some(asked));
     found.map(Some).ok_or_else(|| {
-        let names: Vec<_> = of_trace.iter().filter_map(name).take(5).collect();
+        let names: Vec<_> = names().flatten().take(5).collect();
         UnknownSample {
             trace: store.trace_id(trace).to_string(),
             sample: asked.chars().take(200).collect(),
@@ -316,31 +318,29 @@ fn choose(
 }
 
 /// The rollout, or what the request calls itself.
-fn id(sample: &Sample) -> Option<Ident> {
-    sample.rollout.or(sample.request.map(Ident::Text))
+fn id(store: &Store, row: SampleRow<'_>) -> Option<Ident> {
+    let request = || {
+        let root = store.record(row.root()?);
+        store.label(root).request().map(Ident::Text)
+    };
+    row.rollout(store).or_else(request)
 }
 
-/// Samples of other traces, or of this one, that are attempts at the same.
+/// All attempts at what a sample is for, in order, if there are several.
 fn attempts(store: &Store, samples: &Samples, sample: Option<&Sample>, now: u64) -> Vec<Row> {
-    let Some((sample, wanted)) = sample.and_then(|sample| Some((sample, id(sample)?))) else {
+    let id_of = |sample: &Sample| sample.rollout.or(sample.request.map(Ident::Text));
+    let Some((sample, wanted)) = sample.and_then(|sample| Some((sample, id_of(sample)?))) else {
         return Vec::new();
     };
-    let is_attempt = |other: &&Sample| id(other) == Some(wanted) && other.step == sample.step;
-    let mut all: Vec<&Sample> = samples.iter().filter(is_attempt).collect();
+    let is_attempt =
+        |row: &SampleRow<'_>| id(store, *row) == Some(wanted) && row.step(store) == sample.step;
+    let mut all: Vec<SampleRow<'_>> = samples.rows().filter(is_attempt).collect();
     if all.len() < 2 {
         return Vec::new();
     }
-    all.sort_by_key(|sample| (sample.start, sample.trace));
-    rows(store, samples, all.into_iter(), now)
-}
-
-fn rows<'s>(
-    store: &Store,
-    samples: &Samples,
-    of: impl Iterator<Item = &'s Sample>,
-    now: u64,
-) -> Vec<Row> {
-    of.take(MOST_ROWS).map(|sample| Row::new(store, samples, sample, now)).collect()
+    all.sort_by_key(|row| (row.start(), row.trace()));
+    let all = all.into_iter().take(MOST_ROWS).map(|row| row.sample(store));
+    all.map(|sample| Row::new(store, samples, &sample, now)).collect()
 }
 
 /// Spans whose clock does not agree with that of their parent, in another process.

@@ -6,8 +6,8 @@ use serde::Serialize;
 use super::columns::Texts;
 use super::order::Drawn;
 use crate::query::json::number;
-use crate::rules::{Samples, StuckRule, waits};
-use crate::store::{Name, SpanNumber, Store};
+use crate::rules::{Samples, Sorted, StuckRule, waits};
+use crate::store::{Name, Store};
 
 /// A stage of the sample.
 #[derive(Debug, Serialize)]
@@ -55,9 +55,7 @@ pub(super) fn stages(
     texts: &mut Texts,
 ) -> Vec<Stage> {
     let mut sums: HashMap<Name, Sums> = HashMap::new();
-    let mut others: HashMap<Name, Vec<u64>> = HashMap::new();
     for (span, covered) in spans.iter().zip(covered) {
-        others.entry(span.record.stage).or_default();
         if is_chosen(span) {
             let of_stage = sums.entry(span.record.stage).or_default();
             of_stage.spans += 1;
@@ -66,21 +64,20 @@ pub(super) fn stages(
             of_stage.self_ns += u128::from(span.duration().saturating_sub(*covered));
         }
     }
-    for span in (0..store.stats().spans as u32).map(SpanNumber) {
-        let record = store.record(span);
-        if record.is_finished()
-            && samples.place_of(span).is_some()
-            && let Some(durations) = others.get_mut(&record.stage)
-        {
-            durations.push(record.duration());
-        }
-    }
+    let totals = samples.totals(store, None);
     let mut stages: Vec<_> = sums.into_iter().collect();
     stages.sort_by_key(|(name, sums)| (std::cmp::Reverse(sums.self_ns), *name));
     let rows = stages.into_iter().map(|(name, sums)| {
-        let durations = others.remove(&name).unwrap_or_default();
-        let usual = Usual::of(durations);
-        let threshold = usual.as_ref().and_then(|(usual, p50)| stuck.threshold(usual.count, *p50));
+        let durations = totals.stages.get(&name).map(|totals| &totals.durations);
+        let durations = durations.filter(|durations| durations.len() > 0);
+        let threshold = durations
+            .and_then(|durations| stuck.threshold(durations.len(), durations.percentile(50)));
+        let usual = |durations: &Sorted| Usual {
+            count: durations.len(),
+            p50_ns: number(durations.percentile(50)),
+            p90_ns: number(durations.percentile(90)),
+            p99_ns: number(durations.percentile(99)),
+        };
         Stage {
             stage: texts.place(store, name),
             waits: store.with_text(name, waits),
@@ -88,25 +85,9 @@ pub(super) fn stages(
             failed: sums.failed,
             self_ns: number(sums.self_ns),
             sum_ns: number(sums.sum_ns),
-            usual: usual.map(|(usual, _)| usual),
+            usual: durations.map(usual),
             threshold_ns: threshold.map(number),
         }
     });
     rows.collect()
-}
-
-impl Usual {
-    /// With the median as a number.
-    fn of(mut durations: Vec<u64>) -> Option<(Self, u64)> {
-        let count = durations.len();
-        let mut percentile = |hundredths: usize| {
-            let rank = (count * hundredths).div_ceil(100).max(1) - 1;
-            *durations.select_nth_unstable(rank).1
-        };
-        (count > 0).then(|| {
-            let p50 = percentile(50);
-            let (p90_ns, p99_ns) = (number(percentile(90)), number(percentile(99)));
-            (Self { count, p50_ns: number(p50), p90_ns, p99_ns }, p50)
-        })
-    }
 }

@@ -21,16 +21,24 @@ mod state;
 /// Everything that the server answers.
 pub(super) fn all(live: Arc<Live>, access: Access, address: SocketAddr) -> Router {
     let guard = Guard::new(access, address);
-    Router::new()
+    let pages = Router::new()
         .route("/", get(assets::index))
         .route("/pages/{*name}", get(assets::asset))
         .route("/api/events", get(events::events))
+        .with_state(Arc::clone(&live));
+    pages
+        .merge(questions(live))
+        .fallback(nothing)
+        .layer(middleware::from_fn_with_state(guard, guard::check))
+}
+
+/// The questions that pages ask.
+pub(super) fn questions(live: Arc<Live>) -> Router {
+    Router::new()
         .route("/api/state", get(state::state))
         .route("/api/overview", get(overview::overview))
         .route("/api/sample", get(sample::sample))
         .route("/api/span", get(span::span))
-        .fallback(nothing)
-        .layer(middleware::from_fn_with_state(guard, guard::check))
         .with_state(live)
 }
 

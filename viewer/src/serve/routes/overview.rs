@@ -20,7 +20,7 @@ pub(super) async fn overview(
     Query(Asked { step }): Query<Asked>,
 ) -> Response {
     answer(live, move |question| {
-        let step = step.as_deref().map_or(StepChoice::All, StepChoice::of);
+        let step = step.as_deref().map_or(StepChoice::All, StepChoice::parse);
         let options = SummaryOptions { step, now: question.now, stuck: question.stuck };
         let data = question.data;
         Overview::new(&data.store, &data.samples, &data.report, &options)

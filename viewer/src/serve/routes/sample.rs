@@ -44,6 +44,6 @@ pub(super) async fn sample(
 pub(super) fn trace_id(text: &str) -> Result<TraceId, Refusal> {
     text.to_ascii_lowercase().parse().map_err(|_| {
         let shown: String = text.chars().take(64).collect();
-        Refusal::Nonsense(format!("{shown:?} is no trace id: 32 hexadecimal digits, not all 0"))
+        Refusal::Invalid(format!("{shown:?} is no trace id: 32 hexadecimal digits, not all 0"))
     })
 }

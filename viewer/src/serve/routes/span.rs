@@ -43,6 +43,6 @@ pub(super) async fn span(
 fn span_id(text: &str) -> Result<SpanId, Refusal> {
     text.to_ascii_lowercase().parse().map_err(|_| {
         let shown: String = text.chars().take(64).collect();
-        Refusal::Nonsense(format!("{shown:?} is no span id: 16 hexadecimal digits, not all 0"))
+        Refusal::Invalid(format!("{shown:?} is no span id: 16 hexadecimal digits, not all 0"))
     })
 }
