@@ -94,10 +94,10 @@ impl Samples {
         self.row_of_span(store, span).map(|row| row.sample(store))
     }
 
-    /// The place of the sample that a span is of among those of its trace.
-    pub(crate) fn place_of(&self, span: SpanNumber) -> Option<u32> {
-        let owner = *self.owners.get(span.0 as usize)?;
-        (owner != NONE).then_some(owner & !COUNTED)
+    /// The place of a span's sample among those of its trace.
+    pub(crate) fn place(&self, span: SpanNumber) -> Option<usize> {
+        let owner = *self.owners.get(span.0 as usize).filter(|owner| **owner != NONE)?;
+        Some((owner & !COUNTED) as usize)
     }
 
     /// Nanoseconds of an ended span in which none of its ended children ran.

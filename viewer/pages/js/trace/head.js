@@ -43,7 +43,7 @@ export function sampleHead(trace, does) {
       tokens && fact("tokens", `${count(row.prompt_tokens)} → ${count(row.completion_tokens)}`, "prompt → completion"),
       row.finish_reason !== null && fact("finish", row.finish_reason),
       fact("spans", `${count(trace.count)}${trace.failed.length > 0 ? ` · ${count(trace.failed.length)} failed` : ""}`),
-      row.session !== null && fact("session", plain(row.session)),
+      row.session !== null && !(typeof row.session === "number" && !Number.isSafeInteger(row.session)) && fact("session", plain(row.session)),
       root !== null && row.start_unix_nano !== null && fact("began", dateTime(row.start_unix_nano))),
     latencyBar(answer), stageBar(trace, does), notes(trace, does),
     others("attempts", answer.attempts, row, to), others("samples of the trace", answer.samples, row, to),

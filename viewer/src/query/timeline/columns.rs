@@ -110,8 +110,7 @@ impl Columns {
         texts: &mut Texts,
     ) -> Self {
         let covered = covered(spans);
-        let sample =
-            |span: &Drawn<'_>| samples.place_of(span.number).map_or(-1, |place| place as i32);
+        let sample = |span: &Drawn<'_>| samples.place(span.number).map_or(-1, |place| place as i32);
         let start = |span: &Drawn<'_>| {
             let from = span.parent.map_or(base, |parent| spans[parent as usize].start);
             // Two instants since 1970 are less than an i64 apart, or nonsense.

@@ -155,8 +155,7 @@ impl Timeline {
         let place = |number| spans.iter().position(|span| Some(span.number) == number);
         let place = |number| place(number).map(|place| place as u32);
         let root = place(sample.and_then(|sample| sample.root));
-        let is_chosen =
-            |span: &Drawn<'_>| samples.place_of(span.number).map(|place| place as usize) == chosen;
+        let is_chosen = |span: &Drawn<'_>| samples.place(span.number) == chosen;
         let mut texts = Texts::default();
         let details = Details::read(store, &spans, base, root, is_chosen);
         let lanes = details.finder.finish(&spans);
