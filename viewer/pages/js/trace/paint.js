@@ -181,7 +181,7 @@ export function paintRow(context, scene, spans, starts, first, end, y, height) {
     const wide = (trace.end[span] - trace.start[span]) / perPixel;
     if (wide >= 2.5) {
       const bar = paintBar(context, scene, span, y, height);
-      if (bar.right - bar.x > 34) paintInside(context, trace.texts[trace.name[span]], bar.x, bar.right, y, height, Math.max(bar.x, left));
+      if (bar.right - bar.x > 34) paintInside(context, scene, span, bar, y, height);
       drawn = bar.right;
       at++;
       continue;
@@ -193,23 +193,26 @@ export function paintRow(context, scene, spans, starts, first, end, y, height) {
       context.fillRect(Math.max(left, x), y, Math.max(1, wide), height);
       drawn = Math.max(x + 1, x + wide);
     }
-    // On to the first that begins beyond the pixel that is filled.
+    // On to the last that begins in the pixel that is filled, since it may go on beyond.
     const next = from + (drawn - left) * perPixel;
-    at = Math.max(at + 1, lowerBound(starts, next, at + 1, end));
+    at = Math.max(at + 1, lowerBound(starts, next, at + 1, end) - 1);
   }
   context.globalAlpha = 1;
 }
 
-/** @param {CanvasRenderingContext2D} context @param {string} text @param {number} x @param {number} right @param {number} y @param {number} height @param {number} seen */
-function paintInside(context, text, x, right, y, height, seen) {
+/** The name of a span within its bar; @param {CanvasRenderingContext2D} context @param {Scene} scene @param {number} span @param {{ x: number, right: number }} bar @param {number} y @param {number} height */
+function paintInside(context, scene, span, bar, y, height) {
+  const { trace, palette } = scene;
+  const x = Math.max(bar.x, scene.left);
+  const isPale = (trace.marks[span] & (MARK.open | MARK.waits)) !== 0;
   context.save();
   context.beginPath();
-  context.rect(Math.max(x, seen), y, right - Math.max(x, seen) - 2, height);
+  context.rect(x, y, bar.right - x - 2, height);
   context.clip();
-  context.fillStyle = "#fff";
-  context.shadowColor = "#0009";
-  context.shadowBlur = 2;
-  context.fillText(text, Math.max(x, seen) + 4, y + height / 2 + 0.5);
+  context.fillStyle = isPale ? palette.text : "#fff";
+  context.shadowColor = isPale ? palette.front : "#0009";
+  context.shadowBlur = isPale ? 4 : 2;
+  context.fillText(trace.texts[trace.name[span]], x + 4, y + height / 2 + 0.5);
   context.restore();
 }
 
