@@ -105,11 +105,11 @@ impl Columns {
         store: &Store,
         samples: &Samples,
         spans: &[Drawn<'_>],
+        covered: &[u64],
         base: u64,
         lanes: &Lanes,
         texts: &mut Texts,
     ) -> Self {
-        let covered = covered(spans);
         let sample = |span: &Drawn<'_>| samples.place(span.number).map_or(-1, |place| place as i32);
         let start = |span: &Drawn<'_>| {
             let from = span.parent.map_or(base, |parent| spans[parent as usize].start);
@@ -137,7 +137,7 @@ impl Columns {
             up: Column::new(spans.iter().enumerate().map(up).collect()),
             start: Column::new(spans.iter().map(start).collect()),
             duration: Column::new(spans.iter().map(duration).collect()),
-            covered: Column::new(covered),
+            covered: Column::new(covered.to_vec()),
             name: Column::new(names),
             process: Column::new(lanes.process.clone()),
             lane: Column::new(lanes.lane.clone()),

@@ -159,8 +159,8 @@ impl Timeline {
         let mut texts = Texts::default();
         let details = Details::read(store, &spans, base, root, is_chosen);
         let lanes = details.finder.finish(&spans);
-        let columns = Columns::new(store, samples, &spans, base, &lanes, &mut texts);
         let covered = covered(&spans);
+        let columns = Columns::new(store, samples, &spans, &covered, base, &lanes, &mut texts);
         let stages = stages(store, samples, &spans, &covered, is_chosen, options.stuck, &mut texts);
         let waiting = |part: &'static str, is_it: &dyn Fn(&str) -> bool| {
             let within = root.map_or((0, u64::MAX), |root| spans[root as usize].times());
