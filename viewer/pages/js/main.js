@@ -11,6 +11,7 @@ import { stepsPage } from "./pages/steps.js";
 import { comparePage } from "./pages/compare.js";
 import { processesPage } from "./pages/processes.js";
 import { stagesPage } from "./pages/stages.js";
+import { sample } from "./pages/sample.js";
 import { change, go, here, link } from "./router.js";
 
 /**
@@ -50,6 +51,7 @@ const PAGES = {
   compare: { title: "Compare", key: "v", open: comparePage },
   step: { title: "Step", open: stepPage },
   group: { title: "Group", open: groupPage },
+  sample: { title: "Sample", open: sample },
 };
 
 const header = /** @type {HTMLElement} */ (document.getElementById("top"));
@@ -182,7 +184,9 @@ function help() {
   const keys = [
     ...Object.values(PAGES).filter(({ key }) => key !== undefined).map(({ key, title }) => [key, title]),
     ["/", "search"], ["j k", "next and previous row"], ["Enter", "open the row"], ["Esc", "close, or one level up"],
-    ["w s a d, + −, 0", "in a timeline: zoom, pan, all"], ["t", "dark or light"], ["?", "these keys"],
+    ["w s a d, + −, 0", "in a timeline: zoom, pan, all"],
+    ["← → n N", "in a sample: close or open a span, next and previous match"], ["f e v x", "zoom to the span, to the error, tree or lanes, critical path"],
+    ["t", "dark or light"], ["?", "these keys"],
   ];
   const dialog = h("dialog", { class: "help", onclose: () => dialog.remove() }, h("h2", null, "Keys"),
     h("dl", null, keys.map(([key, what]) => [h("dt", null, h("kbd", null, key)), h("dd", null, what)])),

@@ -6,8 +6,11 @@ use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use stagetrace_wire::id::TraceId;
+use tokio::task::JoinHandle;
 
 use super::live::{Live, Question};
+use crate::store::TraceNumber;
 
 /// Why a question is not answered.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +54,31 @@ pub(super) async fn answer<R: Serialize + Send + 'static>(
         let answer = live.ask(query)?;
         serde_json::to_vec(&answer).map_err(|_| Refusal::Failed)
     });
+    respond(asked).await
+}
+
+/// The same about one trace, all details of which are read again first if they have made room.
+pub(super) async fn answer_of_trace<R: Serialize + Send + 'static>(
+    live: Arc<Live>,
+    trace: TraceId,
+    query: impl FnOnce(&Question<'_>, TraceNumber) -> Result<R, Refusal> + Send + 'static,
+) -> Response {
+    if !live.is_loaded() {
+        return Refusal::Loading.into_response();
+    }
+    let asked = tokio::task::spawn_blocking(move || {
+        let number = live.data().store.find_trace(trace).ok_or_else(|| {
+            let why = "it may not have been written yet, or be in another run";
+            Refusal::NotFound(format!("no span of trace {trace} was read; {why}"))
+        })?;
+        live.restore(number);
+        let answer = live.ask(|question| query(question, number))?;
+        serde_json::to_vec(&answer).map_err(|_| Refusal::Failed)
+    });
+    respond(asked).await
+}
+
+async fn respond(asked: JoinHandle<Result<Vec<u8>, Refusal>>) -> Response {
     match asked.await {
         Ok(Ok(json)) => {
             let headers =

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use crate::rules::{Samples, StuckRule};
 use crate::source::{SourceReport, Sources};
-use crate::store::Store;
+use crate::store::{Store, TraceNumber};
 
 /// How long the thread rests between two looks at the sources.
 const REST: Duration = Duration::from_millis(150);
@@ -87,6 +87,17 @@ impl Live {
             *version += 1;
             self.version.send_replace(*version);
         }
+    }
+
+    /// Reads the details of a trace again that made room for others. What has not made room is not waited
+    /// for.
+    pub(crate) fn restore(&self, trace: TraceNumber) {
+        if self.data().store.missing(trace).is_empty() {
+            return;
+        }
+        let mut sources = self.sources.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut data = self.data.write().unwrap_or_else(PoisonError::into_inner);
+        sources.restore(&mut data.store, trace);
     }
 
     /// What was read so far.

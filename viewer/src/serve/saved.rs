@@ -85,9 +85,10 @@ impl Saved {
         for row in rows.iter().take(most) {
             let [trace, id] = [plain(&row["trace_id"]), plain(&row["id"])];
             let answer = self.ask("sample", &[("sample", &id), ("trace", &trace)]);
-            let ids = answer["ids"].as_array().cloned().unwrap_or_default();
-            for span in ids.iter().take(SPANS - spans).map(plain) {
-                self.ask("span", &[("span", &span), ("trace", &trace)]);
+            let ids = answer["spans"]["ids"].as_str().unwrap_or_default().as_bytes();
+            for span in ids.chunks(16).take(SPANS - spans) {
+                let span = String::from_utf8_lossy(span);
+                self.ask("span", &[("span", &*span), ("trace", &trace)]);
                 spans += 1;
             }
             if known.len() <= STEPS && !row["group_id"].is_null() {

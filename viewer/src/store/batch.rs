@@ -53,6 +53,7 @@ pub(crate) struct Parsed {
     pub(crate) is_lost: bool,
     /// Some of its names found no room.
     pub(crate) lacks_names: bool,
+    pub(crate) has_links: bool,
     pub(crate) failure: Failure,
     /// Where its label begins in the batch's marks; its facts follow.
     pub(crate) mark_at: u32,

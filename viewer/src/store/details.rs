@@ -126,17 +126,18 @@ pub(super) fn of_one(details: &[u8]) -> &[u8] {
     &details[..details.len() - bytes.0.len()]
 }
 
-const NO_TRACE: TraceId = TraceId::from_u128(1).expect("it is not zero");
-const NO_SPAN: SpanId = SpanId::from_u64(1).expect("it is not zero");
+/// Of spans that are made up to be read into.
+pub(super) const NO_TRACE: TraceId = TraceId::from_u128(1).expect("it is not zero");
+pub(super) const NO_SPAN: SpanId = SpanId::from_u64(1).expect("it is not zero");
 
-fn skip_attributes(bytes: &mut Bytes<'_>) {
+pub(super) fn skip_attributes(bytes: &mut Bytes<'_>) {
     for _ in 0..bytes.number() {
         bytes.number();
         skip_value(bytes);
     }
 }
 
-fn skip_value(bytes: &mut Bytes<'_>) {
+pub(super) fn skip_value(bytes: &mut Bytes<'_>) {
     match bytes.byte() {
         tag::INT | tag::REPEATED => drop(bytes.number()),
         tag::DOUBLE => (0..8).for_each(|_| _ = bytes.byte()),
@@ -162,7 +163,11 @@ fn read(tables: &Tables, details: &[u8], span: &mut Span) {
     read_parts(&mut bytes, span, &repeated);
 }
 
-fn read_parts<'t>(bytes: &mut Bytes<'_>, span: &mut Span, repeated: &impl Fn(u64) -> &'t [u8]) {
+pub(super) fn read_parts<'t>(
+    bytes: &mut Bytes<'_>,
+    span: &mut Span,
+    repeated: &impl Fn(u64) -> &'t [u8],
+) {
     let parts = bytes.byte();
     let has = |part| parts & part != 0;
     if has(part::TRACE_STATE) {

@@ -265,6 +265,7 @@ impl<'t> Encoder<'t> {
             is_failed: self.is_failed,
             is_lost: self.is_lost,
             lacks_names: self.lacks_names,
+            has_links: self.rest_of & part::LINKS != 0,
             failure,
             mark_at: mark_at as u32,
             label_len: label_len as u8,

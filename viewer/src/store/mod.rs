@@ -17,6 +17,7 @@ mod classes;
 mod details;
 mod encode;
 mod facts;
+mod glance;
 mod insert;
 mod known;
 mod note;
@@ -35,6 +36,7 @@ use classes::Classes;
 pub(crate) use encode::{Caches, Encoder, Head, Seen, part};
 pub(crate) use facts::{Facts, Label};
 pub use facts::{Failure, Ident};
+pub(crate) use glance::Glance;
 pub(crate) use insert::seen;
 pub use only::Only;
 use only::Wanted;
@@ -71,6 +73,8 @@ pub struct Store {
     marks: Arena,
     /// Labels that are in it.
     labels: usize,
+    /// For each trace the spans of other traces that link to it.
+    linked: HashMap<TraceId, Vec<u32>>,
     chunks: Chunks,
     /// Spans of the batch that is being taken in that a later one of it replaced.
     superseded: u32,
@@ -131,6 +135,7 @@ impl Store {
             classes: Classes::default(),
             marks: Arena::default(),
             labels: 0,
+            linked: HashMap::new(),
             chunks: Chunks::new(max_bytes),
             superseded: 0,
             changed: Vec::new(),

@@ -26,6 +26,8 @@ struct Counts {
     classes: usize,
 }
 
+/// Bytes for each trace to which spans of others link, with a few of these.
+const LINKED: usize = 80;
 /// Spans that come between two looks.
 const UNCHECKED: u32 = 1024;
 
@@ -92,6 +94,7 @@ impl Store {
             + table_bytes::<u32>(places)
             + table_bytes::<(SpanNumber, Kept)>(self.replaced.capacity())
             + 4 * self.changed.capacity()
+            + LINKED * self.linked.capacity()
             + lock(&self.tables).bytes()
             + self.room.found
     }

@@ -105,6 +105,10 @@ impl Store {
         let last = self.spans.get(self.traces[trace as usize].last as usize).copied();
         let kept = self.make(trace, last, batch, span, place);
         self.append(trace, kept);
+        if span.has_links {
+            let details = batch.details_of(span);
+            self.note_links(self.spans.len() as u32 - 1, span.trace_id, details);
+        }
         true
     }
 
@@ -176,6 +180,9 @@ impl Store {
                 false => self.chunks.release(old.chunk),
             }
             self.mark_changed(old.trace);
+            if span.has_links {
+                self.note_links(known, span.trace_id, batch.details_of(span));
+            }
         }
         is_better
     }

@@ -17,7 +17,9 @@ mod compare;
 mod group;
 mod overview;
 mod processes;
+mod sample;
 mod samples;
+mod span;
 mod stages;
 mod state;
 mod step;
@@ -51,6 +53,8 @@ pub(super) fn questions(live: Arc<Live>) -> Router {
         .route("/api/compare", get(compare::compare))
         .route("/api/stages", get(stages::stages))
         .route("/api/stage", get(stages::stage))
+        .route("/api/sample", get(sample::sample))
+        .route("/api/span", get(span::span))
         .with_state(live)
 }
 
