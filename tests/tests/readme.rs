@@ -81,7 +81,9 @@ fn the_readme_names_the_oldest_rust_that_the_libraries_need() {
 #[test]
 fn ci_runs_the_two_commands_of_the_readme() {
     let (readme, script) = (read("README.md"), read(".ci/run"));
-    for command in ["cargo run --release -p diffusion -- --view \"a seven\"", "cargo test --workspace"] {
+    for command in
+        ["cargo run --release -p diffusion -- --view \"a seven\"", "cargo test --workspace"]
+    {
         assert!(readme.contains(command), "the README lacks {command}");
         assert!(script.contains(&format!(" {command}\n")), ".ci/run lacks {command}");
     }

@@ -29,6 +29,12 @@ const QUESTIONS: &[&str] = &[
     "group?group=777",
     "step?step=latest",
     "steps",
+    "processes",
+    "lanes?by=worker&width=1200",
+    "stages",
+    "stage?stage=judger.run",
+    "compare?a=step:1&b=step:2",
+    "compare?a=all&b=step:2",
 ];
 
 struct Viewer {
@@ -86,7 +92,7 @@ fn main() -> io::Result<()> {
     };
     let begun = Instant::now();
     let viewer = Viewer::start(&run)?;
-    while viewer.ask("state")? == r#"{"version":0}"# {
+    while !viewer.ask("state")?.contains(r#""now_unix_nano""#) {
         std::thread::sleep(Duration::from_millis(10));
     }
     println!("ready after {:.2} s", begun.elapsed().as_secs_f64());

@@ -99,7 +99,8 @@ async function learn() {
       state = answer;
       return;
     }
-    fill(root, h("p", { class: "loading" }, "Reading the sources…", answer.read_bytes > 0 && ` ${bytes(answer.read_bytes)} so far`));
+    fill(root, h("p", { class: "loading" }, "Reading the sources: ", `${bytes(answer.read_bytes)} of ${bytes(answer.total_bytes)}`,
+      h("progress", { value: answer.read_bytes, max: Math.max(1, answer.total_bytes) })));
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::rules::{Samples, StuckRule};
-use crate::source::{SourceReport, Sources};
+use crate::source::{Progress, SourceReport, Sources};
 use crate::store::{Store, TraceNumber};
 
 /// How long the thread rests between two looks at the sources.
@@ -19,6 +19,7 @@ const REST: Duration = Duration::from_millis(150);
 pub(crate) struct Live {
     data: RwLock<Data>,
     sources: std::sync::Mutex<Sources>,
+    pub(crate) progress: Arc<Progress>,
     /// 0 until all was read for the first time; rises with each change.
     version: watch::Sender<u64>,
     /// An instant that stands for now, or 0.
@@ -54,6 +55,7 @@ impl Live {
         let report = SourceReport::default();
         Self {
             data: RwLock::new(Data { store, samples, report, version: 0 }),
+            progress: sources.progress(),
             sources: sources.into(),
             version: watch::Sender::new(0),
             fixed_now: now.unwrap_or(0).into(),

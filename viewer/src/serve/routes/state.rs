@@ -13,7 +13,8 @@ use crate::serve::live::Live;
 
 pub(super) async fn state(State(live): State<Arc<Live>>) -> Response {
     if !live.is_loaded() {
-        let loading = serde_json::json!({ "version": 0 });
+        let (read, total) = (live.progress.bytes(), live.progress.total());
+        let loading = serde_json::json!({ "version": 0, "read_bytes": read, "total_bytes": total });
         return ([(header::CACHE_CONTROL, "no-store")], Json(loading)).into_response();
     }
     answer(live, |question| {
