@@ -12,12 +12,17 @@ const { chromium } = await import(PLAYWRIGHT);
 mkdirSync(PICTURES, { recursive: true });
 
 /** Milliseconds that a step may take on a machine that is busy with all the other tests. */
-const PATIENCE = 120_000;
+const PATIENCE = Number(process.env.PATIENCE ?? 120_000);
 
 /** The files of a case of XTuner, and the instant for which its expected.json holds. */
 export function xtuner(name) {
   const expected = JSON.parse(readFileSync(`${CASES}/xtuner/${name}/expected.json`, "utf8"));
   return { expected, paths: [`${CASES}/xtuner/${name}`], now: expected.now_unix_nano };
+}
+
+/** The files of a run of our own recorder, and an instant shortly after it. */
+export function recorded(name) {
+  return { paths: [`${CASES}/${name}`], now: "1796149006000000000" };
 }
 
 /** Serves these, calls a function with the address, and ends. */
