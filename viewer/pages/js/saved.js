@@ -2,17 +2,21 @@
 
 /** Prefixes of a search that a saved page knows, and the field of a row they are about. @type {Record<string, string>} */
 const SAVED_FIELDS = {
-  rollout: "id", rollout_id: "id", status: "status", step: "step", group: "group_id", task: "task", trace: "trace_id", trace_id: "trace_id",
-  current: "stage", error: "error", "error-stage": "error_stage", session: "session", attempt: "attempt",
+  rollout: "id", rollout_id: "id", status: "status", group: "group_id", task: "task", trace: "trace_id", trace_id: "trace_id",
+  current: "stage", error: "error", "error-stage": "error_stage", session: "session",
 };
 /** Amounts that are compared: `duration:>10s`. @type {Record<string, (row: any) => unknown>} */
 const SAVED_AMOUNTS = {
   duration: (row) => row.duration_ns, age: (row) => (row.is_open ? row.duration_ns : null), "stage-age": (row) => (row.is_open ? row.stage_age_ns : null), reward: (row) => row.reward, tokens: (row) => row.completion_tokens,
+  step: (row) => row.step, attempt: (row) => row.attempt,
 };
 /** @type {Record<string, number>} */
 const SAVED_UNITS = { ns: 1, us: 1e3, "µs": 1e3, ms: 1e6, s: 1e9, m: 60e9, min: 60e9, h: 3600e9, d: 86_400e9 };
 /** @type {Record<string, (row: any) => boolean>} */
-const SAVED_STATES = { open: (row) => row.is_open, stuck: (row) => row.is_stuck === true, error: (row) => row.error_stage !== null };
+const SAVED_STATES = {
+  open: (row) => row.is_open, stuck: (row) => row.is_stuck === true, error: (row) => row.error_stage !== null,
+  lost: (row) => row.status === "lost", failed: (row) => row.status === "failed", "left-open": (row) => row.left_open > 0,
+};
 /** Columns by which a saved list is sorted, and the field of a row. @type {Record<string, string>} */
 const SAVED_COLUMNS = {
   id: "id", start: "start_unix_nano", duration: "duration_ns", stage_age: "stage_age_ns", status: "status", stage: "stage", step: "step", group: "group_id",
@@ -54,7 +58,7 @@ function savedTerm(term) {
   const [, prefix, rest] = /^([a-z_-]+):(.*)$/.exec(term) ?? [];
   const text = (rest ?? term).replaceAll('"', "");
   if (prefix === undefined) return (row) => savedTexts(row).some((one) => one.includes(text));
-  if (prefix === "is") return SAVED_STATES[text] ?? ((row) => row.status === text);
+  if (prefix === "is") return SAVED_STATES[text] ?? null;
   const comparison = /^([<>]=?|=)?(-?\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|min|h|d)?$/.exec(text);
   const amount = SAVED_AMOUNTS[prefix];
   if (amount !== undefined) {
@@ -70,8 +74,7 @@ function savedTerm(term) {
   }
   const field = SAVED_FIELDS[prefix];
   if (field === undefined) return null;
-  const isId = !["error", "current", "error-stage"].includes(prefix);
-  return (row) => row[field] !== null && (isId ? String(row[field]).toLowerCase() === text : String(row[field]).toLowerCase().includes(text));
+  return (row) => row[field] !== null && String(row[field]).toLowerCase().includes(text);
 }
 
 /** What free words are searched in; @param {any} row */

@@ -68,21 +68,21 @@ export async function picture(page, name) {
   assert.ok((await colors(page, png)) > 20, `${name} shows something`);
 }
 
+/** An empty page beside those of a test. */
+const blanks = new WeakMap();
+
 /** How many colours a picture has, as a browser reads it. */
 async function colors(page, png) {
-  const blank = await page.context().newPage();
-  try {
-    return await blank.evaluate(async (url) => {
-      const image = new Image();
-      image.src = url;
-      await image.decode();
-      const canvas = new OffscreenCanvas(image.width, image.height);
-      const context = canvas.getContext("2d");
-      context.drawImage(image, 0, 0);
-      const { data } = context.getImageData(0, 0, image.width, image.height);
-      return new Set(new Uint32Array(data.buffer)).size;
-    }, `data:image/png;base64,${png.toString("base64")}`);
-  } finally {
-    await blank.close();
-  }
+  const context = page.context();
+  if (!blanks.has(context)) blanks.set(context, await context.newPage());
+  return blanks.get(context).evaluate(async (url) => {
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const context = canvas.getContext("2d");
+    context.drawImage(image, 0, 0);
+    const { data } = context.getImageData(0, 0, image.width, image.height);
+    return new Set(new Uint32Array(data.buffer)).size;
+  }, `data:image/png;base64,${png.toString("base64")}`);
 }

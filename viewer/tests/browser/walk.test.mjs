@@ -75,6 +75,41 @@ async function walk(page, name, there) {
   assert.ok(followed > 10, `${followed} links`);
 }
 
+/** Saves a run as one page, and calls a function with its address. */
+async function saving(run, look) {
+  const directory = mkdtempSync(join(tmpdir(), "stagetrace-saved-"));
+  const file = join(directory, "saved.html");
+  execFileSync(process.env.VIEWER, ["export", "--html", ...(run.now ? ["--now", String(run.now)] : []), "--output", file, ...run.paths], { stdio: ["ignore", "ignore", "pipe"] });
+  await look(String(pathToFileURL(file)));
+  rmSync(directory, { recursive: true });
+}
+
+test("a saved page finds what the server finds, and says what it cannot search", async () => {
+  const searches = ["is:stuck", "status:failed -current:judger.run", "age:>8min", "reward:<=0 step:22", "group:5", "is:left-open", "error:503", "tokens:>=500 sort"];
+  await serving(RUNS.live, (url) => saving(RUNS.live, async (file) => {
+    const find = async (page, q) => {
+      await page.locator("input[type=search]").fill(q);
+      await page.waitForFunction((q) => new URLSearchParams(location.hash.split("?")[1]).get("q") === q, q);
+      await page.waitForTimeout(300);
+      return page.locator(".told b").innerText();
+    };
+    const [served, saved] = [[], []];
+    for (const [address, found] of [[url, served], [file, saved]]) {
+      await looking(`${address}#/samples`, async (page) => {
+        await page.locator(".told b").waitFor();
+        for (const q of searches) found.push(await find(page, q));
+      });
+    }
+    assert.deepEqual(saved, served);
+    assert.equal(served[0], `${RUNS.live.expected.all.open_samples.length} samples`);
+    await looking(`${file}#/samples`, async (page) => {
+      await page.locator(".told b").waitFor();
+      await page.locator("input[type=search]").fill("stack:judger");
+      await page.locator(".refusal", { hasText: "A saved page cannot search stack:judger" }).waitFor();
+    });
+  }));
+});
+
 for (const [name, run] of Object.entries(RUNS)) {
   test(`all pages of ${name} are reached, and every link leads somewhere`, async () => {
     await serving(run, async (url) => {
@@ -88,19 +123,17 @@ for (const [name, run] of Object.entries(RUNS)) {
   });
 
   test(`a saved page of ${name} shows the same, and says what was left out`, async () => {
-    const directory = mkdtempSync(join(tmpdir(), "stagetrace-saved-"));
-    const file = join(directory, "saved.html");
-    execFileSync(process.env.VIEWER, ["export", "--html", ...(run.now ? ["--now", String(run.now)] : []), "--output", file, ...run.paths]);
-    for (const [dark, width] of [[true, 1280], [false, 900]]) {
-      let left = 0;
-      await looking(String(pathToFileURL(file)), (page) => walk(page, `saved-${name}-${dark ? "dark" : "light"}-${width}`, async (page, href) => {
-        if ((await page.locator("#page .refused").count()) === 0) return true;
-        assert.match(await page.locator("#page .refused").innerText(), /saved without/, href);
-        left++;
-        return false;
-      }), { dark, width });
-      console.log(`${name}: ${left} links lead to what was not saved`);
-    }
-    rmSync(directory, { recursive: true });
+    await saving(run, async (file) => {
+      for (const [dark, width] of [[true, 1280], [false, 900]]) {
+        let left = 0;
+        await looking(file, (page) => walk(page, `saved-${name}-${dark ? "dark" : "light"}-${width}`, async (page, href) => {
+          if ((await page.locator("#page .refused").count()) === 0) return true;
+          assert.match(await page.locator("#page .refused").innerText(), /saved without/, href);
+          left++;
+          return false;
+        }), { dark, width });
+        console.log(`${name}: ${left} links lead to what was not saved`);
+      }
+    });
   });
 }
