@@ -39,17 +39,17 @@ import { change, go, here, link } from "./router.js";
  * @typedef {{ refresh?: (context: Context) => Promise<void>, close?: () => void, key?: (event: KeyboardEvent) => boolean }} Shown
  */
 
-/** @typedef {{ title: string, key?: string, open: (root: HTMLElement, context: Context) => Promise<Shown> }} Page those with a key stand in the navigation */
+/** @typedef {{ title: string, key?: string, isOfStep?: boolean, open: (root: HTMLElement, context: Context) => Promise<Shown> }} Page those with a key stand in the navigation, and those of a step show one that is chosen */
 
 /** @type {Record<string, Page>} */
 const PAGES = {
-  overview: { title: "Overview", key: "o", open: overview },
-  samples: { title: "Samples", key: "s", open: samplesPage },
+  overview: { title: "Overview", key: "o", isOfStep: true, open: overview },
+  samples: { title: "Samples", key: "s", isOfStep: true, open: samplesPage },
   steps: { title: "Steps", key: "g", open: stepsPage },
-  stages: { title: "Stages", key: "c", open: stagesPage },
+  stages: { title: "Stages", key: "c", isOfStep: true, open: stagesPage },
   processes: { title: "Processes", key: "p", open: processesPage },
   compare: { title: "Compare", key: "v", open: comparePage },
-  step: { title: "Step", open: stepPage },
+  step: { title: "Step", isOfStep: true, open: stepPage },
   group: { title: "Group", open: groupPage },
   sample: { title: "Sample", open: sample },
 };
@@ -143,10 +143,11 @@ function drawHeader() {
   if (state === null) return;
   const { page, params } = here();
   const step = params.get("step") ?? "all";
+  const isOfStep = PAGES[page]?.isOfStep === true;
   const items = Object.entries(PAGES).filter(([, { key }]) => key !== undefined).map(([name, { title, key }]) =>
     h("a", { href: link(name, { step: params.get("step") }), class: name === page ? "here" : null, "aria-current": name === page && "page", title: `key: ${key}` }, title));
   const steps = state.steps.length > 0 && h("label", { class: "step" }, h("span", { class: "wide" }, "step "),
-    h("select", { id: "step", "aria-label": "step", onchange: (/** @type {Event} */ event) => change({ step: /** @type {HTMLSelectElement} */ (event.target).value === "all" ? null : /** @type {HTMLSelectElement} */ (event.target).value }) },
+    h("select", { id: "step", "aria-label": "step", disabled: !isOfStep, title: isOfStep ? null : "this page is not for a step that is chosen here", onchange: (/** @type {Event} */ event) => change({ step: /** @type {HTMLSelectElement} */ (event.target).value === "all" ? null : /** @type {HTMLSelectElement} */ (event.target).value }) },
       h("option", { value: "all", selected: step === "all" }, "all"),
       h("option", { value: "latest", selected: step === "latest" }, `latest (${plain(state.latest_step)})`),
       [...state.steps].reverse().map((one) => h("option", { value: one, selected: String(one) === step }, String(one)))));

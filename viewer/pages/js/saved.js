@@ -8,7 +8,7 @@ const SAVED_FIELDS = {
 /** Amounts that are compared: `duration:>10s`. @type {Record<string, (row: any) => unknown>} */
 const SAVED_AMOUNTS = {
   duration: (row) => row.duration_ns, age: (row) => (row.is_open ? row.duration_ns : null), "stage-age": (row) => (row.is_open ? row.stage_age_ns : null), reward: (row) => row.reward, tokens: (row) => row.completion_tokens,
-  step: (row) => row.step, attempt: (row) => row.attempt,
+  step: (row) => row.step, attempt: (row) => row.attempt, spans: (row) => row.spans,
 };
 /** @type {Record<string, number>} */
 const SAVED_UNITS = { ns: 1, us: 1e3, "µs": 1e3, ms: 1e6, s: 1e9, m: 60e9, min: 60e9, h: 3600e9, d: 86_400e9 };
@@ -74,7 +74,8 @@ function savedTerm(term) {
   }
   const field = SAVED_FIELDS[prefix];
   if (field === undefined) return null;
-  return (row) => row[field] !== null && String(row[field]).toLowerCase().includes(text);
+  const isWhole = text.startsWith("=");
+  return (row) => row[field] !== null && (isWhole ? String(row[field]).toLowerCase() === text.slice(1) : String(row[field]).toLowerCase().includes(text));
 }
 
 /** What free words are searched in; @param {any} row */

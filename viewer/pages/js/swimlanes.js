@@ -109,6 +109,8 @@ export function laneChart(listener) {
         context.rect(Math.max(left, LANE_LABEL), top, wide, LANE_ROW);
         context.clip();
         context.fillStyle = "#fff";
+        context.shadowColor = "#0009";
+        context.shadowBlur = 2;
         context.font = "10px system-ui, sans-serif";
         context.fillText(box.name, Math.max(left, LANE_LABEL) + 3, top + LANE_ROW / 2 - 0.5);
         context.restore();

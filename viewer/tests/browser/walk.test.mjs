@@ -85,7 +85,7 @@ async function saving(run, look) {
 }
 
 test("a saved page finds what the server finds, and says what it cannot search", async () => {
-  const searches = ["is:stuck", "status:failed -current:judger.run", "age:>8min", "reward:<=0 step:22", "group:5", "is:left-open", "error:503", "tokens:>=500 sort"];
+  const searches = ["is:stuck", "status:failed -current:judger.run", "age:>8min", "reward:<=0 step:22", "group:5", "group:=5", "rollout:20 is:open", "spans:>3", "is:left-open", "error:503", "tokens:>=500 sort"];
   await serving(RUNS.live, (url) => saving(RUNS.live, async (file) => {
     const find = async (page, q) => {
       await page.locator("input[type=search]").fill(q);

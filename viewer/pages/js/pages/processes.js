@@ -36,7 +36,7 @@ export async function processesPage(root, context) {
       button("+", "zoom in (key: w)", () => lanes.zoom(0.5)), button("−", "zoom out (key: s)", () => lanes.zoom(2)),
       button("‹", "to the left (key: a)", () => lanes.pan(-0.25)), button("›", "to the right (key: d)", () => lanes.pan(0.25)),
       button("all", "the whole time (key: 0)", () => lanes.all()), note,
-      h("span", { class: "gap" }), isStatic && h("span", { class: "none" }, "saved for all processes and the whole time ·"), h("span", { class: "none" }, "drag to pan, Ctrl or Shift and wheel to zoom, click a span to open its sample")),
+      h("span", { class: "gap" }), isStatic && h("span", { class: "none" }, "a saved page has all processes and the whole time"), h("span", { class: "none" }, "drag to pan, Ctrl or Shift and wheel to zoom, click a span to open its sample")),
     lanes.canvas);
   fill(root, top, over, time, list, files);
   let { state, signal } = context;
