@@ -37,7 +37,11 @@ export async function ask(path, params = {}, signal) {
   const address = text === "" ? path : `${path}?${text}`;
   if (carried !== null) {
     if (address in carried) return carried[address];
-    if (path === "samples" && path in carried) return savedSamples(carried[path], params);
+    if (path === "samples" && path in carried) {
+      const answer = savedSamples(carried[path], params);
+      if ("refused" in answer) throw new Refused(400, answer.refused);
+      return answer;
+    }
     throw new Refused(404, "This page was saved without that. The server of stagetrace-viewer has it.");
   }
   let response;

@@ -39,17 +39,17 @@ import { change, go, here, link } from "./router.js";
  * @typedef {{ refresh?: (context: Context) => Promise<void>, close?: () => void, key?: (event: KeyboardEvent) => boolean }} Shown
  */
 
-/** @typedef {{ title: string, key?: string, open: (root: HTMLElement, context: Context) => Promise<Shown> }} Page those with a key stand in the navigation */
+/** @typedef {{ title: string, key?: string, isOfStep?: boolean, open: (root: HTMLElement, context: Context) => Promise<Shown> }} Page those with a key stand in the navigation, and those of a step show one that is chosen */
 
 /** @type {Record<string, Page>} */
 const PAGES = {
-  overview: { title: "Overview", key: "o", open: overview },
-  samples: { title: "Samples", key: "s", open: samplesPage },
+  overview: { title: "Overview", key: "o", isOfStep: true, open: overview },
+  samples: { title: "Samples", key: "s", isOfStep: true, open: samplesPage },
   steps: { title: "Steps", key: "g", open: stepsPage },
-  stages: { title: "Stages", key: "c", open: stagesPage },
+  stages: { title: "Stages", key: "c", isOfStep: true, open: stagesPage },
   processes: { title: "Processes", key: "p", open: processesPage },
   compare: { title: "Compare", key: "v", open: comparePage },
-  step: { title: "Step", open: stepPage },
+  step: { title: "Step", isOfStep: true, open: stepPage },
   group: { title: "Group", open: groupPage },
   sample: { title: "Sample", open: sample },
 };
@@ -144,10 +144,11 @@ function drawHeader() {
   if (state === null) return;
   const { page, params } = here();
   const step = params.get("step") ?? "all";
+  const isOfStep = PAGES[page]?.isOfStep === true;
   const items = Object.entries(PAGES).filter(([, { key }]) => key !== undefined).map(([name, { title, key }]) =>
     h("a", { href: link(name, { step: params.get("step") }), class: name === page ? "here" : null, "aria-current": name === page && "page", title: `key: ${key}` }, title));
-  const steps = state.steps.length > 0 && h("label", { class: "step" }, "step ",
-    h("select", { id: "step", onchange: (/** @type {Event} */ event) => change({ step: /** @type {HTMLSelectElement} */ (event.target).value === "all" ? null : /** @type {HTMLSelectElement} */ (event.target).value }) },
+  const steps = state.steps.length > 0 && h("label", { class: "step" }, h("span", { class: "wide" }, "step "),
+    h("select", { id: "step", "aria-label": "step", disabled: !isOfStep, title: isOfStep ? null : "this page is not for a step that is chosen here", onchange: (/** @type {Event} */ event) => change({ step: /** @type {HTMLSelectElement} */ (event.target).value === "all" ? null : /** @type {HTMLSelectElement} */ (event.target).value }) },
       h("option", { value: "all", selected: step === "all" }, "all"),
       h("option", { value: "latest", selected: step === "latest" }, `latest (${plain(state.latest_step)})`),
       [...state.steps].reverse().map((one) => h("option", { value: one, selected: String(one) === step }, String(one)))));
@@ -156,14 +157,14 @@ function drawHeader() {
   const hasEnded = recordings.length > 0 && recordings.every((source) => source.alive === false);
   const life = isStatic ? ["saved", "a saved page"] : !isConnected ? ["off", "not connected"] : hasEnded ? ["saved", "ended"] : recordings.length > 0 ? ["on", "live"] : ["on", "following"];
   fill(header,
-    h("a", { class: "brand", href: link("overview") }, h("span", { class: "logo", "aria-hidden": "true" }), "stagetrace"),
+    h("a", { class: "brand", href: link("overview"), "aria-label": "stagetrace" }, h("span", { class: "logo", "aria-hidden": "true" }), h("span", { class: "wide" }, "stagetrace")),
     h("nav", { "aria-label": "pages" }, items),
     h("span", { class: "gap" }),
     steps,
     h("span", { class: "run", title: [...state.run_ids, ...state.services].join("\n") },
       plain(state.run_ids.length > 1 ? `${state.run_ids.length} runs` : state.run_ids[0] ?? state.services[0]),
       ` · ${counted(state.samples, "sample")} · ${count(state.spans)} spans`),
-    damage > 0 && h("a", { class: "damage", href: link("processes") }, `${counted(damage, "source")} damaged`),
+    damage > 0 && h("a", { class: "damage", href: link("processes"), title: "sources with lines that could not be read" }, count(damage), h("span", { class: "wide" }, damage === 1 ? " source" : " sources"), " damaged"),
     h("span", { class: `life ${life[0]}`, title: "server-sent events" }, life[1]),
     h("button", { class: "plain", title: "dark or light (key: t)", onclick: turnTheme, "aria-label": "dark or light" }, "◐"),
     h("button", { class: "plain", title: "keys (key: ?)", onclick: help, "aria-label": "keys" }, "?"));

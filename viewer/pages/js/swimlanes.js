@@ -3,6 +3,7 @@
 import { stageColor, themeColor } from "./color.js";
 import { h, tip } from "./dom.js";
 import { clock, counted, duration, plain } from "./format.js";
+import { timeTicks } from "./trace/scale.js";
 
 /**
  * @typedef {{ row: number, at: number, ns: number, stage: number, name: string, trace: string, span: string, sample: unknown, is_open: boolean, is_failed: boolean }} LaneBox
@@ -69,12 +70,11 @@ export function laneChart(listener) {
 
   /** @param {CanvasRenderingContext2D} context @param {(at: number) => number} x @param {number} tall */
   function axis(context, x, tall) {
-    const step = laneStep((until - from) / Math.max(2, Math.floor(plot() / 130)));
-    for (let at = Math.ceil(from / step) * step; at <= until; at += step) {
+    for (const { at, text } of timeTicks(from, until, plot() / 130)) {
       context.fillStyle = themeColor("edge");
       context.fillRect(x(at), 16, 1, tall);
       context.fillStyle = themeColor("soft");
-      context.fillText(`+${duration(at)}`, x(at) + 3, 9);
+      context.fillText(text, x(at) + 3, 9);
     }
     context.fillStyle = themeColor("soft");
     context.fillText(clock(absolute(from)), 0, 9);
@@ -109,6 +109,8 @@ export function laneChart(listener) {
         context.rect(Math.max(left, LANE_LABEL), top, wide, LANE_ROW);
         context.clip();
         context.fillStyle = "#fff";
+        context.shadowColor = "#0009";
+        context.shadowBlur = 2;
         context.font = "10px system-ui, sans-serif";
         context.fillText(box.name, Math.max(left, LANE_LABEL) + 3, top + LANE_ROW / 2 - 0.5);
         context.restore();
@@ -248,10 +250,4 @@ export function laneChart(listener) {
       removeEventListener("resize", draw);
     },
   };
-}
-
-/** 1, 2 or 5 times a power of ten, not below; @param {number} least */
-function laneStep(least) {
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
-  return power * ([1, 2, 5].find((times) => power * times >= least) ?? 10);
 }

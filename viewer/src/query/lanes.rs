@@ -5,13 +5,15 @@ use std::cmp::Reverse;
 use hashbrown::HashMap;
 use serde::Serialize;
 use serde_json::Value as Json;
-use stagetrace_wire::span::Value;
 
+use self::workers::Workers;
 use super::json::{ident, number};
 use super::processes::{Owners, names};
 use super::usage::Work;
 use crate::rules::Samples;
 use crate::store::{Ident, Name, Record, SpanNumber, Store, TraceNumber};
+
+mod workers;
 
 /// Most lanes.
 const LANES: usize = 64;
@@ -23,25 +25,6 @@ const ROWS: (usize, usize, usize) = (24, 80, 8);
 const LOOKED_AT: usize = 300_000;
 /// A lane only waits if its own work is less than this part of the time of its spans.
 const WAITING: u64 = 200;
-/// Where a span says who worked on it.
-const WORKERS: [&str; 12] = [
-    "xtuner.worker_rank",
-    "worker_rank",
-    "rollout.worker_rank",
-    "rollout.worker.rank",
-    "rollout.worker.id",
-    "rl.worker.rank",
-    "worker.id",
-    "agent.sandbox",
-    "gpu.id",
-    "hw.id",
-    "thread.name",
-    "thread.id",
-];
-/// Spans with this have children that were measured by the clock of a GPU.
-const GPU_CLOCK: &str = "gpu.clock.source";
-const GPU_NAME: &str = "gpu.adapter";
-
 /// What has a lane of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -255,50 +238,6 @@ fn natural(name: &str) -> (String, u64) {
     let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
     let (text, digits) = name.split_at(name.len() - digits);
     (text.to_owned(), digits.parse().unwrap_or(0))
-}
-
-/// Who worked on spans.
-struct Workers<'s> {
-    store: &'s Store,
-    keys: Vec<Name>,
-    gpu: Option<(Name, Option<Name>)>,
-}
-
-impl<'s> Workers<'s> {
-    fn new(store: &'s Store) -> Self {
-        let gpu = store.find_name(GPU_CLOCK).map(|clock| (clock, store.find_name(GPU_NAME)));
-        Self { store, keys: WORKERS.iter().filter_map(|key| store.find_name(key)).collect(), gpu }
-    }
-
-    /// Whether any span says who worked on it.
-    fn are_known(&self) -> bool {
-        !self.keys.is_empty() || self.gpu.is_some()
-    }
-
-    fn of(&self, span: SpanNumber) -> Option<String> {
-        if let Some(gpu) = self.gpu(span) {
-            return Some(gpu);
-        }
-        match self.store.attribute(span, &self.keys)? {
-            Value::Str(text) => Some(text.chars().take(80).collect()),
-            Value::I64(rank) => Some(format!("worker {rank}")),
-            _ => None,
-        }
-    }
-
-    /// The GPU by whose clock a span was measured: its parent says so.
-    fn gpu(&self, span: SpanNumber) -> Option<String> {
-        let (clock, name) = self.gpu?;
-        let record = self.store.record(span);
-        let trace = self.store.trace_id(TraceNumber(record.trace));
-        let parent = self.store.find_span(trace, record.parent?)?;
-        self.store.attribute(parent, &[clock])?;
-        let name = name.and_then(|name| self.store.attribute(parent, &[name]));
-        Some(match name.as_ref().and_then(Value::as_str) {
-            Some(name) => format!("GPU {name}"),
-            None => "GPU".to_owned(),
-        })
-    }
 }
 
 /// Draws lanes.

@@ -27,8 +27,10 @@ pub(crate) struct Saved {
 const SAMPLES: usize = 10_000;
 /// Rows of one answer, as the page asks for them.
 const ROWS: usize = 500;
-/// Most steps, and most groups, that have their own pages.
+/// Most steps that have their own pages.
 const STEPS: usize = 50;
+/// Most groups that have.
+const GROUPS: usize = 200;
 /// Most stages that have their own pages.
 const STAGES: usize = 100;
 /// Most spans whose attributes, events and links are there.
@@ -62,6 +64,11 @@ impl Saved {
                 self.ask(path, &[("step", &step)]);
             }
         }
+        let texts: Vec<String> = steps.iter().map(plain).collect();
+        for pair in texts.windows(2).rev().take(STEPS) {
+            let [a, b] = [&pair[0], &pair[1]].map(|step| format!("step:{step}"));
+            self.ask("compare", &[("a", &a), ("b", &b)]);
+        }
         self.gather_list();
         let mut rows: Vec<Json> = Vec::new();
         if traces.is_empty() {
@@ -82,6 +89,7 @@ impl Saved {
         let mut known = HashSet::new();
         rows.retain(|row| known.insert((plain(&row["trace_id"]), plain(&row["id"]))));
         let mut spans = 0;
+        let mut groups = HashSet::new();
         for row in rows.iter().take(most) {
             let [trace, id] = [plain(&row["trace_id"]), plain(&row["id"])];
             let answer = self.ask("sample", &[("sample", &id), ("trace", &trace)]);
@@ -91,8 +99,9 @@ impl Saved {
                 self.ask("span", &[("span", &*span), ("trace", &trace)]);
                 spans += 1;
             }
-            if known.len() <= STEPS && !row["group_id"].is_null() {
-                let [group, step] = [plain(&row["group_id"]), plain(&row["step"])];
+            let [group, step] = [plain(&row["group_id"]), plain(&row["step"])];
+            let is_new = groups.len() < GROUPS && groups.insert((group.clone(), step.clone()));
+            if is_new && !group.is_empty() {
                 self.ask("group", &[("group", &group), ("step", &step)]);
             }
         }

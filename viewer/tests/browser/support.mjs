@@ -12,12 +12,17 @@ const { chromium } = await import(PLAYWRIGHT);
 mkdirSync(PICTURES, { recursive: true });
 
 /** Milliseconds that a step may take on a machine that is busy with all the other tests. */
-const PATIENCE = 120_000;
+const PATIENCE = Number(process.env.PATIENCE ?? 120_000);
 
 /** The files of a case of XTuner, and the instant for which its expected.json holds. */
 export function xtuner(name) {
   const expected = JSON.parse(readFileSync(`${CASES}/xtuner/${name}/expected.json`, "utf8"));
   return { expected, paths: [`${CASES}/xtuner/${name}`], now: expected.now_unix_nano };
+}
+
+/** The files of a run of our own recorder, and an instant shortly after it. */
+export function recorded(name) {
+  return { paths: [`${CASES}/${name}`], now: "1796149006000000000" };
 }
 
 /** Serves these, calls a function with the address, and ends. */
@@ -63,21 +68,21 @@ export async function picture(page, name) {
   assert.ok((await colors(page, png)) > 20, `${name} shows something`);
 }
 
+/** An empty page beside those of a test. */
+const blanks = new WeakMap();
+
 /** How many colours a picture has, as a browser reads it. */
 async function colors(page, png) {
-  const blank = await page.context().newPage();
-  try {
-    return await blank.evaluate(async (url) => {
-      const image = new Image();
-      image.src = url;
-      await image.decode();
-      const canvas = new OffscreenCanvas(image.width, image.height);
-      const context = canvas.getContext("2d");
-      context.drawImage(image, 0, 0);
-      const { data } = context.getImageData(0, 0, image.width, image.height);
-      return new Set(new Uint32Array(data.buffer)).size;
-    }, `data:image/png;base64,${png.toString("base64")}`);
-  } finally {
-    await blank.close();
-  }
+  const context = page.context();
+  if (!blanks.has(context)) blanks.set(context, await context.newPage());
+  return blanks.get(context).evaluate(async (url) => {
+    const image = new Image();
+    image.src = url;
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const context = canvas.getContext("2d");
+    context.drawImage(image, 0, 0);
+    const { data } = context.getImageData(0, 0, image.width, image.height);
+    return new Set(new Uint32Array(data.buffer)).size;
+  }, `data:image/png;base64,${png.toString("base64")}`);
 }

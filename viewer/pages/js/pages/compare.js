@@ -13,7 +13,7 @@ import { stageName } from "./overview.js";
 /** @param {HTMLElement} root @param {Context} context @returns {Promise<import("../main.js").Shown>} */
 export async function comparePage(root, context) {
   const draw = async (/** @type {Context} */ { params, signal }) => {
-    const answer = await ask("compare", isStatic ? {} : { a: params.get("a"), b: params.get("b") }, signal);
+    const answer = await ask("compare", { a: params.get("a"), b: params.get("b") }, signal);
     const focused = document.activeElement?.id;
     fill(root, sides(answer), answer.comparison === null ? h("section", null, h("p", { class: "none" }, "There is only one run, one step and one service: nothing to compare. Open the directories of two runs together: ", h("code", null, "stagetrace-viewer serve run-a run-b"), "."))
       : [verdicts(answer.comparison), comparedStages(answer), comparedStatuses(answer.comparison), comparedErrors(answer.comparison)]);
@@ -34,7 +34,8 @@ function sides({ choices, a, b, comparison }) {
     return h("div", { class: `side side-${name}` }, h("label", null, h("b", null, name.toUpperCase()), " ", select),
       run && h("span", { class: "none" }, `${count(run.samples)} samples, ${count(run.finished_spans)} ended spans`));
   };
-  return h("section", { class: "sides" }, side("a", a), h("button", { title: "the other way round", disabled: isStatic, onclick: () => change({ a: b, b: a }), "aria-label": "swap" }, "⇄"), side("b", b));
+  return h("section", { class: "sides" }, side("a", a), h("button", { title: "the other way round", disabled: isStatic, onclick: () => change({ a: b, b: a }), "aria-label": "swap" }, "⇄"), side("b", b),
+    isStatic && h("span", { class: "none" }, "a saved page has each step beside the one before it"));
 }
 
 /** @type {Record<string, string>} */

@@ -36,7 +36,7 @@ export async function processesPage(root, context) {
       button("+", "zoom in (key: w)", () => lanes.zoom(0.5)), button("−", "zoom out (key: s)", () => lanes.zoom(2)),
       button("‹", "to the left (key: a)", () => lanes.pan(-0.25)), button("›", "to the right (key: d)", () => lanes.pan(0.25)),
       button("all", "the whole time (key: 0)", () => lanes.all()), note,
-      h("span", { class: "gap" }), h("span", { class: "none" }, "drag to pan, Ctrl or Shift and wheel to zoom, click a span to open its sample")),
+      h("span", { class: "gap" }), isStatic && h("span", { class: "none" }, "a saved page has all processes and the whole time"), h("span", { class: "none" }, "drag to pan, Ctrl or Shift and wheel to zoom, click a span to open its sample")),
     lanes.canvas);
   fill(root, top, over, time, list, files);
   let { state, signal } = context;
@@ -94,7 +94,7 @@ function processCards({ count: all, processes: rows }, chosen) {
 function stagesOverTime({ window: range, stages }, chosen) {
   const title = h("h2", null, "At work at once, by stage");
   if (range === null || stages.length === 0) return [title, h("p", { class: "none" }, "Nothing was done in this time.")];
-  const [width, tall, low] = [960, 130, 16];
+  const [width, tall] = [960, 130];
   const sums = Array.from({ length: range.buckets }, (_, at) => stages.reduce((/** @type {number} */ sum, /** @type {any} */ one) => sum + one.at_once[at], 0));
   const most = Math.max(...sums, 0.001);
   const wide = width / range.buckets;
@@ -115,10 +115,12 @@ function stagesOverTime({ window: range, stages }, chosen) {
         .map((/** @type {any} */ one) => [h("br", null), stageName(one.stage), ` ${one.at_once[at].toFixed(2)}`])),
     onmouseleave: () => tip(null),
   }));
-  const marks = [0, 0.25, 0.5, 0.75].map((part) => svg("text", { x: (part * width + 3).toFixed(0), y: tall + low - 3, class: "mark" }, clock(from + part * range.buckets * step)));
+  const marks = [0, 0.25, 0.5, 0.75, 1].map((part) => h("span", null, clock(from + part * range.buckets * step).slice(0, range.buckets * step > 600e9 ? 8 : 12)));
   return [title,
     h("p", { class: "legend stages" }, stages.map((/** @type {any} */ one) => stageName(one.stage)), h("span", { class: "none" }, `up to ${most.toFixed(most < 10 ? 1 : 0)} at once${chosen === null ? "" : " in this process"}`)),
-    svg("svg", { class: "times", viewBox: `0 0 ${width} ${tall + low}`, preserveAspectRatio: "none", role: "img" }, bars, svg("line", { class: "axis", x1: 0, x2: width, y1: tall, y2: tall }), hits, marks)];
+    h("div", { class: "times" },
+      svg("svg", { viewBox: `0 0 ${width} ${tall}`, preserveAspectRatio: "none", role: "img" }, bars, svg("line", { class: "axis", x1: 0, x2: width, y1: tall, y2: tall }), hits),
+      h("div", { class: "marks" }, marks))];
 }
 
 /** @param {any} answer @param {string | null} chosen */
@@ -132,7 +134,7 @@ function processTable({ count: all, processes: rows, window: range, now_unix_nan
   const oldest = (/** @type {any} */ row) => row.oldest_open === null ? "–"
     : h("a", { href: link("sample", { trace: row.oldest_open.trace_id, span: row.oldest_open.span_id }), title: row.oldest_open.stage }, `${row.oldest_open.stage} for ${duration(row.oldest_open.age_ns)}`);
   return [h("h2", null, "Processes"), table([
-    { title: "process", cell: (row) => h("a", { href: link("processes", { ...Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? "")), process: row.id === chosen ? null : row.id }), title: [row.id, row.sdk].filter((one) => one !== null).join("\n") }, row.name) },
+    { title: "process", cell: (row) => isStatic ? row.name : h("a", { href: link("processes", { ...Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? "")), process: row.id === chosen ? null : row.id }), title: [row.id, row.sdk].filter((one) => one !== null).join("\n") }, row.name) },
     { title: "state", cell: life },
     { title: "run", cell: (row) => h("span", { title: row.run }, row.run === null ? "–" : short(row.run)) },
     { title: "busy", hint: "share of the time in which at least one span was open; darker is more at once", cell: (row) => busyStrip(row, range) },

@@ -72,6 +72,11 @@ function catalogue({ is_declared, count: all, stages: entries }, step) {
   const misplaced = sum((one) => one.misplaced);
   const branch = (/** @type {boolean[]} */ isLast) => isLast.slice(1).map((last, at, path) => (at === path.length - 1 ? (last ? "└ " : "├ ") : last ? "   " : "│  ")).join("");
   const time = (/** @type {string} */ title, /** @type {string} */ key) => ({ title, number: true, cell: (/** @type {any} */ { entry }) => (entry.row === null ? "" : duration(entry.row[key])) });
+  /** @type {import("../table.js").Column<{ entry: any, depth: number, isLast: boolean[] }>[]} */
+  const declared = [
+    { title: "level", hint: "1 important, 2 normal, 3 detail", number: true, cell: ({ entry }) => plain(entry.level) },
+    { title: "set", hint: "the stage set that it is declared in", cell: ({ entry }) => entry.set ?? (!entry.is_declared ? h("span", { class: "none" }, "not declared") : "–") },
+  ];
   return [
     h("div", { class: "cards" }, card("stages", all), card("executed", executed), never > 0 && card("never executed", never),
       card("open spans", sum((one) => one.open)), misplaced > 0 && card("misplaced spans", misplaced, "alarm"), card("samples with an error", sum((one) => one.row?.error_samples ?? 0))),
@@ -79,8 +84,7 @@ function catalogue({ is_declared, count: all, stages: entries }, step) {
       !is_declared && h("p", { class: "none" }, "No recording says which stages there could be: these are those that were executed."),
       table([
         { title: "stage", cell: ({ entry, isLast }) => h("span", { class: "branch" }, h("span", { class: "twig", "aria-hidden": "true" }, branch(isLast)), h("a", { href: link("stages", { stage: entry.stage, step }) }, stageName(entry.stage))) },
-        { title: "level", hint: "1 important, 2 normal, 3 detail", number: true, cell: ({ entry }) => plain(entry.level) },
-        { title: "set", hint: "the stage set that it is declared in", cell: ({ entry }) => entry.set ?? (is_declared && !entry.is_declared ? h("span", { class: "none" }, "not declared") : "–") },
+        ...(is_declared ? declared : []),
         { title: "spans", number: true, cell: ({ entry }) => entry.row !== null ? count(entry.row.span_count) : entry.open > 0 ? "0" : h("span", { class: "never" }, "never executed") },
         { title: "self", hint: "time in which none of its children ran, as a share of all", number: true, cell: ({ entry }) => entry.self_ns !== null && own > 0 && h("span", { class: "bar" }, meter(Number(entry.self_ns) / own, stageColor(entry.stage)), percent(Number(entry.self_ns) / own)) },
         { title: "spread", hint: "durations on one logarithmic scale", cell: ({ entry }) => entry.spread !== null && spreadChart(entry.spread, range, stageColor(entry.stage)) },

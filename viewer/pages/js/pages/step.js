@@ -1,7 +1,7 @@
 // One step: what went on at each time, what held it up, its groups.
 
 import { setServerClock } from "../ages.js";
-import { ask } from "../api.js";
+import { ask, isStatic } from "../api.js";
 import { statusClass } from "../color.js";
 import { fill, h } from "../dom.js";
 import { count, counted, decimal, duration, percent, plain } from "../format.js";
@@ -18,7 +18,7 @@ export async function stepPage(root, context) {
   /** @type {any} */
   let answer;
   const draw = async (/** @type {Context} */ { params, signal }) => {
-    answer = await ask("step", { step: params.get("step"), sort: params.get("sort") }, signal);
+    answer = await ask("step", { step: params.get("step"), sort: isStatic ? null : params.get("sort") }, signal);
     setServerClock(answer.now_unix_nano);
     fill(root, stepTitle(answer), totalCards(answer, { step: answer.step, groups: answer.groups }),
       answer.flow !== null && h("section", null, h("h2", null, "Samples in each stage over time"), flowChart(answer.flow)),
@@ -70,7 +70,8 @@ function groupTable(answer, sort) {
   const by = (/** @type {string} */ title, /** @type {string} */ name) =>
     h("button", { class: `sort ${sort === name ? "on" : ""}`, "aria-pressed": String(sort === name), onclick: () => change({ sort: name === "longest" ? null : name }, { replace: true }) }, title);
   return h("section", null, h("h2", null, `Groups: ${count(answer.groups)}`),
-    h("p", { class: "legend" }, "sorted by ", by("longest", "longest"), by("long tail", "tail"), by("begin", "start"), by("id", "group"), by("reward", "reward")),
+    // A saved page has the first groups of one order.
+    !isStatic && h("p", { class: "legend" }, "sorted by ", by("longest", "longest"), by("long tail", "tail"), by("begin", "start"), by("id", "group"), by("reward", "reward")),
     table([
       { title: "group", cell: (row) => h("a", { href: link("group", { step: answer.step, group: row.group_id }) }, plain(row.group_id)) },
       { title: "status", hint: "the worst of its samples", cell: (row) => h("span", { class: statusClass(row.status) }, row.status) },

@@ -72,7 +72,7 @@ export function spanPanel(does) {
         stage !== name && row("stage", stage),
         row(isOpen ? "open for" : marks & MARK.lost ? "lost after" : "took", h("b", { class: isStuck ? "bad" : null }, duration(lasted)),
           whole > 0 && whole >= lasted && ` · ${percent(lasted / whole)} of the sample`),
-        known?.usual && row("usually", `${duration(known.usual.p50_ns)}, 99 % within ${duration(known.usual.p99_ns)}`, times >= 1.5 && h("b", { class: times > 3 ? "bad" : null }, ` · ${times.toFixed(1)}×`)),
+        known?.usual && row("usually", `${duration(known.usual.p50_ns)}, 99 % within ${duration(known.usual.p99_ns)}`, times >= 1.5 && h("b", { class: times > 3 ? "bad" : null }, ` · ${times.toFixed(times < 10 ? 1 : 0)}×`)),
         isStuck && row("stuck beyond", duration(known?.threshold_ns)),
         children.length > 0 && row("itself", `${duration(selfTime(trace, span))} · ${percent(selfTime(trace, span) / Math.max(1, lasted))}`),
         own > 0 && row("critical", `${duration(own)} on the critical path`),

@@ -2,6 +2,9 @@
 
 import { MARK, processName } from "./model.js";
 
+/** Pixels of a row. */
+export const ROW_TALL = 22;
+
 /** @typedef {import("./model.js").Trace} Trace */
 
 /**

@@ -1,18 +1,19 @@
 // The timeline: labels, bars, ruler and minimap on canvases, of which only what is seen is drawn.
 
 import { h, tip } from "../dom.js";
-import { duration } from "../format.js";
+import { linkFinder, paintArrows } from "./arrows.js";
 import { visibleSpans } from "./find.js";
+import { paintLabel } from "./labels.js";
 import { minimap } from "./minimap.js";
-import { advance, isGrowing, MARK, onPath, processName, selfTime, since } from "./model.js";
-import { paintBar, paintLength, paintRow, pixelOf, readPalette, spanColor } from "./paint.js";
-import { laneRowOf, laneRows } from "./rows.js";
+import { advance, isGrowing, since } from "./model.js";
+import { paintBar, paintLength, paintRow, pixelOf, readPalette } from "./paint.js";
+import { followPointer } from "./pointer.js";
+import { laneRowOf, laneRows, ROW_TALL } from "./rows.js";
+import { timeRuler } from "./ruler.js";
 import { fitWindow, timeTicks } from "./scale.js";
 
 /** @typedef {import("./model.js").Trace} Trace */
 
-const TALL = 22;
-const RULER = 38;
 const FONT = "12.5px system-ui, sans-serif";
 
 /**
@@ -44,14 +45,14 @@ export function timeline(first, state, tell) {
   let isDrawnSoon = false;
   let pointer = 0.5;
   const map = minimap((from, to) => look(from, to), () => look(null));
-  const ruler = h("canvas", { class: "ruler", title: "drag to choose a time" });
+  const ruler = timeRuler(look);
   const body = h("canvas", { class: "spans" });
   const spacer = h("div", { class: "spacer" }, body);
   const scroll = h("div", { class: "spans-scroll", tabindex: "0", role: "application", "aria-label": "timeline of spans: arrow keys move, w and s zoom, a and d pan" }, spacer);
   const splitter = h("div", { class: "splitter", role: "separator", "aria-orientation": "vertical" });
-  const element = h("div", { class: "timeline" }, map.canvas, ruler, scroll, splitter);
+  const element = h("div", { class: "timeline" }, map.canvas, ruler.canvas, scroll, splitter);
   const context = /** @type {CanvasRenderingContext2D} */ (body.getContext("2d"));
-  const rulerContext = /** @type {CanvasRenderingContext2D} */ (ruler.getContext("2d"));
+  const linksOf = linkFinder();
 
   const seen = () => state.window ?? fitWindow(trace, trace.from, trace.from + (trace.to - trace.from) * 1.02);
   const rowCount = () => (state.view === "tree" ? rows.length : lanes?.count ?? 0);
@@ -108,9 +109,9 @@ export function timeline(first, state, tell) {
     if (isHidden) arrange();
     const row = rowOf(span);
     if (row < 0) return;
-    const top = row * TALL;
+    const top = row * ROW_TALL;
     if (top < scroll.scrollTop) scroll.scrollTop = Math.max(0, top - tall / 3);
-    else if (top + TALL > scroll.scrollTop + tall) scroll.scrollTop = top - tall * 0.6;
+    else if (top + ROW_TALL > scroll.scrollTop + tall) scroll.scrollTop = top - tall * 0.6;
     const { from, to } = seen();
     if (trace.end[span] < from || trace.start[span] > to) {
       const wide = to - from;
@@ -139,12 +140,12 @@ export function timeline(first, state, tell) {
     palette = readPalette();
     width = Math.max(200, element.clientWidth);
     left = Math.round(Math.min(wanted, Math.max(120, width * 0.4)));
-    const most = Math.max(240, innerHeight - 46 - 54 - RULER - 78);
-    tall = Math.min(most, Math.max(120, (rowCount() + 1) * TALL));
+    const most = Math.max(240, innerHeight - 46 - 54 - ruler.tall - 78);
+    tall = Math.min(most, Math.max(120, (rowCount() + 1) * ROW_TALL));
     scroll.style.height = `${tall}px`;
-    spacer.style.height = `${Math.max(tall, (rowCount() + 0.5) * TALL)}px`;
+    spacer.style.height = `${Math.max(tall, (rowCount() + 0.5) * ROW_TALL)}px`;
     sizeCanvas(body, width, tall);
-    sizeCanvas(ruler, width, RULER);
+    sizeCanvas(ruler.canvas, width, ruler.tall);
     splitter.style.left = `${left - 3}px`;
     map.draw(trace, state.view === "lanes" ? rowOf : (span) => places()[span], rowCount(), width, left);
     paintSoon();
@@ -172,17 +173,17 @@ export function timeline(first, state, tell) {
     context.fillStyle = palette.edge;
     for (const { at } of ticks) context.fillRect(Math.round(pixelOf(scene, at)), 0, 1, tall);
     const top = scroll.scrollTop;
-    const [firstRow, lastRow] = [Math.floor(top / TALL), Math.min(rowCount() - 1, Math.floor((top + tall) / TALL))];
+    const [firstRow, lastRow] = [Math.floor(top / ROW_TALL), Math.min(rowCount() - 1, Math.floor((top + tall) / ROW_TALL))];
     for (let row = firstRow; row <= lastRow; row++) {
-      if (state.view === "tree") paintTreeRow(scene, rows[row], row * TALL - top);
-      else paintLaneRow(scene, row, row * TALL - top);
+      if (state.view === "tree") paintTreeRow(scene, rows[row], row * ROW_TALL - top);
+      else paintLaneRow(scene, row, row * ROW_TALL - top);
     }
     if (state.view === "lanes" && lanes !== null) paintFailed(scene, lanes, top);
-    paintLinks(scene, top);
+    paintArrows(context, scene, linksOf(trace, state.selected), rowOf, top, tall);
     paintNow(scene);
     context.fillStyle = palette.edge;
     context.fillRect(left, 0, 1, tall);
-    paintRuler(scene, ticks);
+    ruler.paint(scene, ticks);
     map.frame({ from, to }, trace, palette);
     if (!isMeasured) {
       isMeasured = true;
@@ -195,88 +196,33 @@ export function timeline(first, state, tell) {
   function paintTreeRow(scene, span, y) {
     if (span === state.selected || span === hovered) {
       context.fillStyle = palette.hover;
-      context.fillRect(0, y, width, TALL);
+      context.fillRect(0, y, width, ROW_TALL);
     }
     context.save();
     context.beginPath();
-    context.rect(left, y, width - left, TALL);
+    context.rect(left, y, width - left, ROW_TALL);
     context.clip();
-    const bar = paintBar(context, scene, span, y + 4, TALL - 9);
-    paintLength(context, scene, span, bar, y + TALL / 2);
+    const bar = paintBar(context, scene, span, y + 4, ROW_TALL - 9);
+    paintLength(context, scene, span, bar, y + ROW_TALL / 2);
     context.restore();
-    paintLabel(span, y);
+    paintLabel(context, scene, span, y, state.closed);
   }
-
-  /** @param {number} span @param {number} y */
-  function paintLabel(span, y) {
-    const indent = indentOf(trace.depth[span]);
-    context.save();
-    context.beginPath();
-    context.rect(0, y, left - 4, TALL);
-    context.clip();
-    const isFound = state.matches !== null && state.matches[span] === 1;
-    if (isFound) {
-      context.fillStyle = palette.accent;
-      context.globalAlpha = 0.16;
-      context.fillRect(0, y + 1, left, TALL - 2);
-      context.globalAlpha = 1;
-    }
-    context.fillStyle = palette.edge;
-    for (let depth = 0; depth < Math.min(trace.depth[span], 200); depth++) context.fillRect(indentOf(depth) + 10, y, 1, TALL);
-    const middle = y + TALL / 2;
-    if (trace.next[span] > span + 1) {
-      context.fillStyle = palette.soft;
-      context.beginPath();
-      const x = indent + 10;
-      if (state.closed.has(span)) context.moveTo(x - 3, middle - 5), context.lineTo(x + 4, middle), context.lineTo(x - 3, middle + 5);
-      else context.moveTo(x - 5, middle - 3), context.lineTo(x + 5, middle - 3), context.lineTo(x, middle + 4);
-      context.fill();
-    }
-    context.fillStyle = spanColor(trace, span);
-    context.fillRect(indent + 19, y + 6, 4, TALL - 12);
-    const name = trace.texts[trace.name[span]];
-    const stage = trace.texts[trace.stage[span]];
-    const marks = trace.marks[span];
-    let x = indent + 28;
-    context.globalAlpha = (state.matches !== null && !isFound) || (state.sample >= 0 && trace.sample[span] !== state.sample) ? 0.5 : 1;
-    for (const [bit, text, color] of badgesOf(marks, trace.skews.has(span))) {
-      if (!bit) continue;
-      context.fillStyle = palette[color];
-      context.fillText(text, x, middle + 0.5);
-      x += context.measureText(text).width + 4;
-    }
-    context.fillStyle = marks & (MARK.failed | MARK.lost) ? palette.bad : palette.text;
-    context.fillText(name, x, middle + 0.5);
-    x += context.measureText(name).width + 7;
-    context.fillStyle = palette.soft;
-    const above = trace.parent[span];
-    const parts = [];
-    if (stage !== name) parts.push(stage);
-    const process = trace.answer.processes[trace.process[span]];
-    const isOther = above < 0 ? trace.answer.processes.length > 1 : trace.process[above] !== trace.process[span];
-    if (isOther && (process.service !== null || process.pid !== null)) parts.push(processName(process));
-    if (state.closed.has(span)) parts.push(`+${trace.next[span] - span - 1}`);
-    if (parts.length > 0) context.fillText(parts.join(" · "), x, middle + 0.5);
-    context.restore();
-  }
-
-  const indentOf = (/** @type {number} */ depth) => Math.min(depth * 14, left * 0.55);
 
   /** @param {import("./paint.js").Scene} scene @param {number} row @param {number} y */
   function paintLaneRow(scene, row, y) {
     if (lanes === null) return;
     if (lanes.isHead[row]) {
       context.fillStyle = palette.faint;
-      context.fillRect(0, y, width, TALL);
+      context.fillRect(0, y, width, ROW_TALL);
       context.fillStyle = palette.text;
-      context.fillText(lanes.names[lanes.laneOf[row]], 10, y + TALL / 2 + 0.5);
+      context.fillText(lanes.names[lanes.laneOf[row]], 10, y + ROW_TALL / 2 + 0.5);
       return;
     }
     context.save();
     context.beginPath();
-    context.rect(left, y, width - left, TALL);
+    context.rect(left, y, width - left, ROW_TALL);
     context.clip();
-    paintRow(context, scene, lanes.spans, lanes.starts, lanes.firsts[row], lanes.firsts[row + 1], y + 2, TALL - 5);
+    paintRow(context, scene, lanes.spans, lanes.starts, lanes.firsts[row], lanes.firsts[row + 1], y + 2, ROW_TALL - 5);
     context.restore();
   }
 
@@ -284,50 +230,10 @@ export function timeline(first, state, tell) {
   function paintFailed(scene, lanes, top) {
     context.fillStyle = palette.bad;
     for (const span of lanes.failed) {
-      const y = laneRowOf(lanes, trace, span) * TALL - top;
+      const y = laneRowOf(lanes, trace, span) * ROW_TALL - top;
       const x = pixelOf(scene, trace.start[span]);
-      if (y > -TALL && y < tall && x >= left && x < width) context.fillRect(x, y + 2, 2, TALL - 5);
+      if (y > -ROW_TALL && y < tall && x >= left && x < width) context.fillRect(x, y + 2, 2, ROW_TALL - 5);
     }
-  }
-
-  /** Arrows between the selected span and those that it links to, or that link to it; @param {import("./paint.js").Scene} scene @param {number} top */
-  function paintLinks(scene, top) {
-    context.save();
-    context.beginPath();
-    context.rect(left, 0, width - left, tall);
-    context.clip();
-    context.strokeStyle = context.fillStyle = palette.text;
-    context.lineWidth = 1.3;
-    for (const [span, to] of linked()) {
-      const [row, toRow] = [rowOf(span), rowOf(to)];
-      if (row < 0 || toRow < 0) continue;
-      // From the end of what came before to the begin of what follows it.
-      const [x, toX] = [pixelOf(scene, Math.min(trace.end[to], trace.start[span])), pixelOf(scene, trace.start[span])];
-      const [y, toY] = [toRow * TALL - top + TALL / 2, row * TALL - top + TALL / 2];
-      context.setLineDash([4, 3]);
-      context.beginPath();
-      context.moveTo(x, y);
-      context.bezierCurveTo(x + 26, y, toX - 26, toY, toX - 5, toY);
-      context.stroke();
-      context.setLineDash([]);
-      context.beginPath();
-      context.moveTo(toX, toY);
-      context.lineTo(toX - 7, toY - 4);
-      context.lineTo(toX - 7, toY + 4);
-      context.fill();
-    }
-    context.restore();
-  }
-
-  /** @type {{ span: number, of: Trace, pairs: [number, number][] }} */
-  let known = { span: -1, of: trace, pairs: [] };
-  function linked() {
-    if (known.span !== state.selected || known.of !== trace) {
-      const { selected } = state;
-      const pairs = selected < 0 ? [] : trace.answer.links.filter((/** @type {[number, number]} */ [from, to]) => from === selected || to === selected);
-      known = { span: selected, of: trace, pairs: pairs.slice(0, 200) };
-    }
-    return known.pairs;
   }
 
   /** @param {import("./paint.js").Scene} scene */
@@ -338,46 +244,11 @@ export function timeline(first, state, tell) {
     context.fillRect(x, 0, 1, tall);
   }
 
-  /** @param {import("./paint.js").Scene} scene @param {{ at: number, text: string }[]} ticks */
-  function paintRuler(scene, ticks) {
-    const scale = devicePixelRatio;
-    rulerContext.setTransform(scale, 0, 0, scale, 0, 0);
-    rulerContext.clearRect(0, 0, width, RULER);
-    rulerContext.font = "11.5px system-ui, sans-serif";
-    rulerContext.textBaseline = "middle";
-    rulerContext.fillStyle = palette.soft;
-    const { from, to } = scene;
-    rulerContext.fillText(`${duration(to - from)} shown`, 10, 11);
-    if (state.critical) rulerContext.fillText("critical path", 10, 29);
-    for (const { at, text } of ticks) {
-      const x = Math.round(pixelOf(scene, at));
-      if (x < left) continue;
-      rulerContext.fillStyle = palette.edge;
-      rulerContext.fillRect(x, 0, 1, RULER);
-      rulerContext.fillStyle = palette.soft;
-      rulerContext.fillText(text, x + 4, 11);
-    }
-    if (state.critical) {
-      let drawn = left;
-      for (let at = 0; at < trace.pathSpan.length; at++) {
-        const x = Math.max(left, pixelOf(scene, trace.pathFrom[at]));
-        const right = Math.min(width, pixelOf(scene, trace.pathTo[at]));
-        if (right < left || right <= drawn) continue;
-        if (x > width) break;
-        rulerContext.fillStyle = spanColor(trace, trace.pathSpan[at]);
-        rulerContext.fillRect(x, 22, Math.max(1, right - x), 12);
-        drawn = Math.max(x + 1, right);
-      }
-    }
-    rulerContext.fillStyle = palette.edge;
-    rulerContext.fillRect(0, RULER - 1, width, 1);
-  }
-
   /** What is below the pointer; @param {MouseEvent} event */
   function spanAt(event) {
     const box = body.getBoundingClientRect();
     const [x, y] = [event.clientX - box.left, event.clientY - box.top];
-    const row = Math.floor((y + scroll.scrollTop) / TALL);
+    const row = Math.floor((y + scroll.scrollTop) / ROW_TALL);
     const { from, to } = seen();
     const at = from + ((x - left) / (width - left)) * (to - from);
     if (row < 0 || row >= rowCount()) return { span: -1, x, at };
@@ -400,119 +271,18 @@ export function timeline(first, state, tell) {
     return { span: found, x, at };
   }
 
-  /** @param {PointerEvent} event @param {number} span */
-  function hint(event, span) {
-    if (span < 0) return tip(null);
-    const marks = trace.marks[span];
-    const lasted = trace.end[span] - trace.start[span];
-    const usual = trace.stages.get(trace.stage[span])?.usual;
-    const own = onPath(trace, span);
-    const lines = [
-      `${marks & MARK.open ? (marks & MARK.lost ? "lost after" : "open for") : "took"} ${duration(lasted)}, itself ${duration(selfTime(trace, span))}, from ${duration(trace.start[span])}`,
-      usual && !(marks & MARK.open) && `half of the stage take up to ${duration(usual.p50_ns)}, 99 % up to ${duration(usual.p99_ns)}`,
-      own > 0 && `${duration(own)} of it on the critical path`,
-      processName(trace.answer.processes[trace.process[span]]),
-    ];
-    tip(event, h("b", null, trace.texts[trace.name[span]]), lines.filter(Boolean).map((line) => h("div", null, String(line))));
-  }
-
-  /** @type {{ x: number, y: number, from: number, to: number, top: number, isMoved: boolean } | null} */
-  let drag = null;
-  scroll.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0 || event.target !== body) return;
-    drag = { x: event.clientX, y: event.clientY, ...seen(), top: scroll.scrollTop, isMoved: false };
-  });
-  body.addEventListener("pointermove", (event) => {
-    const { span, x } = spanAt(event);
-    pointer = Math.min(1, Math.max(0, (x - left) / (width - left)));
-    if (drag !== null) {
-      const [right, down] = [event.clientX - drag.x, event.clientY - drag.y];
-      if (!drag.isMoved && Math.abs(right) + Math.abs(down) > 4) {
-        drag.isMoved = true;
-        body.setPointerCapture(event.pointerId);
-        tip(null);
-      }
-      if (drag.isMoved) {
-        const shift = (right / (width - left)) * (drag.to - drag.from);
-        scroll.scrollTop = drag.top - down;
-        look(drag.from - shift, drag.to - shift);
-      }
-      return;
-    }
-    if (span !== hovered) {
+  followPointer(element, scroll, body, {
+    spanAt, seen, look, zoom, pan, zoomTo, select, toggle,
+    trace: () => trace,
+    place: () => ({ left, width, isTree: state.view === "tree" }),
+    aim: (part) => { pointer = part; },
+    hover: (span) => {
+      if (span === hovered) return;
       hovered = span;
       paintSoon();
-    }
-    body.style.cursor = span >= 0 ? "pointer" : "default";
-    hint(event, span);
+    },
   });
-  body.addEventListener("pointerleave", () => {
-    hovered = -1;
-    tip(null);
-    paintSoon();
-  });
-  body.addEventListener("pointerup", (event) => {
-    const wasDrag = drag;
-    drag = null;
-    if (wasDrag === null || wasDrag.isMoved) return;
-    const { span, x } = spanAt(event);
-    if (span < 0) return select(-1);
-    const indent = indentOf(trace.depth[span]);
-    if (state.view === "tree" && x > indent && x < indent + 19 && x < left && trace.next[span] > span + 1) toggle(span);
-    else select(span);
-  });
-  body.addEventListener("pointercancel", () => { drag = null; });
-  body.addEventListener("dblclick", (event) => {
-    const { span, x } = spanAt(event);
-    if (span < 0) look(null);
-    else if (x < left && state.view === "tree" && trace.next[span] > span + 1) toggle(span);
-    else zoomTo(span);
-  });
-  element.addEventListener("wheel", (event) => {
-    const isZoom = event.ctrlKey || event.metaKey;
-    const across = event.shiftKey ? event.deltaY : event.deltaX;
-    if (isZoom) {
-      const { at } = spanAt(event);
-      zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.006), at);
-    } else if (Math.abs(across) > Math.abs(event.shiftKey ? 0 : event.deltaY)) {
-      pan(across / (width - left));
-    } else {
-      return;
-    }
-    event.preventDefault();
-  }, { passive: false });
   scroll.addEventListener("scroll", paintSoon);
-
-  /** @type {number | null} */
-  let brush = null;
-  const instantAt = (/** @type {PointerEvent} */ event) => {
-    const { from, to } = seen();
-    return from + ((event.offsetX - left) / (width - left)) * (to - from);
-  };
-  ruler.addEventListener("pointerdown", (event) => {
-    ruler.setPointerCapture(event.pointerId);
-    brush = instantAt(event);
-  });
-  ruler.addEventListener("pointermove", (event) => {
-    if (brush === null) return;
-    paint();
-    const { from, to } = seen();
-    const x = left + ((brush - from) / (to - from)) * (width - left);
-    rulerContext.globalAlpha = 0.25;
-    rulerContext.fillStyle = palette.accent;
-    rulerContext.fillRect(Math.min(x, event.offsetX), 0, Math.abs(event.offsetX - x), RULER);
-    rulerContext.globalAlpha = 1;
-    tip(event, duration(Math.abs(instantAt(event) - brush)));
-  });
-  ruler.addEventListener("pointerup", (event) => {
-    const [one, other] = [brush ?? 0, instantAt(event)];
-    brush = null;
-    tip(null);
-    const { from, to } = seen();
-    if (Math.abs(one - other) > (to - from) * 0.005) look(Math.min(one, other), Math.max(one, other));
-    else paintSoon();
-  });
-  ruler.addEventListener("dblclick", () => look(null));
 
   splitter.addEventListener("pointerdown", (event) => splitter.setPointerCapture(event.pointerId));
   splitter.addEventListener("pointermove", (event) => {
@@ -585,13 +355,4 @@ function sizeCanvas(canvas, width, height) {
   canvas.height = Math.round(height * scale);
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;
-}
-
-/** Signs before the name of a span; @param {number} marks @param {boolean} isSkewed @returns {[number | boolean, string, "bad" | "warn" | "accent" | "soft"][]} */
-function badgesOf(marks, isSkewed) {
-  return [
-    [marks & MARK.failed, "✕", "bad"], [marks & MARK.lost, "†", "bad"], [(marks & MARK.open) && !(marks & MARK.lost), "●", "accent"],
-    [marks & MARK.neverCame, "?", "warn"], [marks & MARK.parentMissing, "⤴", "warn"], [isSkewed || marks & (MARK.backward | MARK.noBegin), "◷", "warn"],
-    [marks & MARK.linksAway, "↗", "soft"],
-  ];
 }
