@@ -308,8 +308,9 @@ fn clocks_that_differ_between_processes_are_marked_and_times_stay() {
 fn a_batch_that_serves_several_traces_is_told_with_the_share_of_this_one() {
     let run = Run::new();
     let link = |trace: u128, share: Option<i64>| {
-        let share = share
-            .map(|share| attribute("stagetrace.batch.share", json!({ "intValue": share.to_string() })));
+        let share = share.map(|share| {
+            attribute("stagetrace.batch.share", json!({ "intValue": share.to_string() }))
+        });
         json!({ "traceId": self::trace(trace), "spanId": format!("{:016x}", 1),
             "attributes": share.into_iter().collect::<Vec<_>>() })
     };

@@ -22,7 +22,8 @@ export function savedSamples(list, params) {
   const isOfStep = (/** @type {any} */ row) => step === null || step === undefined || step === "all" || String(row.step) === String(step);
   const all = list.rows.filter(isOfStep);
   const rows = all.filter((/** @type {any} */ row) => terms.every((term) => term.startsWith("-") ? !savedTerm(row, term.slice(1)) : savedTerm(row, term)));
-  const field = SAVED_COLUMNS[params.sort ?? "start"] ?? "start_unix_nano";
+  const sort = String(params.sort ?? "start");
+  const field = Object.hasOwn(SAVED_COLUMNS, sort) ? SAVED_COLUMNS[sort] : "start_unix_nano";
   const sign = params.desc ? -1 : 1;
   rows.sort((/** @type {any} */ one, /** @type {any} */ other) => {
     const [a, b] = [one[field], other[field]];
@@ -42,7 +43,7 @@ function savedTerm(row, term) {
   if (prefix === "is" && text === "stuck") return row.is_stuck === true;
   if (prefix === "is" && text === "error") return row.error !== null;
   if (prefix === "is") return row.status === text;
-  const field = prefix === undefined ? undefined : SAVED_FIELDS[prefix];
+  const field = prefix !== undefined && Object.hasOwn(SAVED_FIELDS, prefix) ? SAVED_FIELDS[prefix] : undefined;
   const values = field === undefined ? Object.values(row) : [row[field]];
   return values.some((value) => value !== null && String(value).toLowerCase().includes(field === undefined ? term.replaceAll('"', "") : text));
 }

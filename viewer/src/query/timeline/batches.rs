@@ -94,7 +94,8 @@ mod tests {
     use stagetrace_wire::id::SpanId;
 
     fn link(trace: u128, share: Option<f64>) -> Link {
-        let attributes = share.map(|share| ("stagetrace.batch.share".to_owned(), Value::F64(share)));
+        let attributes =
+            share.map(|share| ("stagetrace.batch.share".to_owned(), Value::F64(share)));
         Link {
             trace_id: TraceId::from_u128(trace).unwrap(),
             span_id: SpanId::from_u64(1).unwrap(),
