@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 mod support;
 
-use support::{View, line};
+use support::{View, append, line};
 
 const YEAR: u64 = 365 * 86_400 * 1_000_000_000;
 const NOW: u64 = 1_784_173_500_000_000_001;
@@ -252,3 +252,29 @@ const WORDS: &[&str] = &[
     "\"links\":[{}],",
     "\"events\":[{}],",
 ];
+
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_beside_the_files_of_a_run_hold_nobody_up() {
+    let dir = tempfile::tempdir().unwrap();
+    append(&dir.path().join("a.jsonl"), line(1, 1, 0, "x", [5, 9]));
+    fs::create_dir(dir.path().join("folder.jsonl")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", dir.path().join("device.jsonl")).unwrap();
+    for name in ["pipe.jsonl", "pipe.pb", "pipe.jsonl.gz", "pipe.recording"] {
+        let made = Command::new("mkfifo").arg(dir.path().join(name)).status();
+        assert!(made.unwrap().success());
+    }
+    let (said, heard) = std::sync::mpsc::channel();
+    let path = dir.path().to_owned();
+    std::thread::spawn(move || {
+        let mut view = View::of(&[path]);
+        view.poll();
+        said.send((view.json(NOW)["finished_spans"].clone(), view.json(NOW)["unread"].clone()))
+    });
+    let (spans, unread) = heard.recv_timeout(support::LONG).expect("nothing blocks");
+    assert_eq!(spans, 1);
+    let unread = unread.to_string();
+    for name in ["folder.jsonl", "device.jsonl", "pipe.jsonl", "pipe.pb", "pipe.recording"] {
+        assert!(unread.contains(name), "{unread}");
+    }
+}

@@ -44,22 +44,24 @@ export async function ask(path, params = {}, signal) {
     }
     throw new Refused(404, "This page was saved without that. The server of stagetrace-viewer has it.");
   }
-  let response;
+  let [isThere, status, body] = [false, 0, ""];
   try {
-    response = await fetch(`/api/${address}`, signal ? { signal } : {});
+    const response = await fetch(`/api/${address}`, signal ? { signal } : {});
+    [isThere, status] = [response.ok, response.status];
+    // The connection may break within an answer as well.
+    body = await response.text();
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Refused(0, "The server of stagetrace-viewer does not answer. Is it still running?");
   }
-  if (response.ok) return response.json();
-  const body = await response.text();
+  if (isThere) return JSON.parse(body);
   let message = body;
   try {
     message = JSON.parse(body).error ?? body;
   } catch {
     // Not JSON: shown as it is.
   }
-  throw new Refused(response.status, message.trim());
+  throw new Refused(status, message.trim());
 }
 
 /**
@@ -71,6 +73,10 @@ export function follow(changed, connected) {
   if (isStatic) return;
   const events = new EventSource("/api/events");
   events.addEventListener("open", () => connected(true));
-  events.addEventListener("error", () => connected(false));
+  events.addEventListener("error", () => {
+    connected(false);
+    // The browser tries again where nobody answers, but not where it was refused, as by a server with another token.
+    if (events.readyState === EventSource.CLOSED) setTimeout(() => follow(changed, connected), 3000);
+  });
   events.addEventListener("change", (event) => changed(Number(event.data)));
 }

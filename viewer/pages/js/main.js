@@ -74,9 +74,9 @@ async function show() {
   shown = {};
   tip(null);
   const { page: name, params } = here();
-  const page = PAGES[name];
+  const page = Object.hasOwn(PAGES, name) ? PAGES[name] : undefined;
   try {
-    await learn();
+    await learn(own);
     if (own !== turn || state === null) return;
     drawHeader();
     document.title = `${page?.title ?? "?"} · stagetrace`;
@@ -91,13 +91,18 @@ async function show() {
   }
 }
 
-/** Asks for the state; waits while the sources are read for the first time. */
-async function learn() {
-  for (;;) {
+/**
+ * Asks for the state; waits while the sources are read for the first time, as they are again by a server that was started anew.
+ * @param {number} own the turn that asks
+ * @returns {Promise<boolean>} whether the page made room for saying so
+ */
+async function learn(own) {
+  for (let hasWaited = false; ; hasWaited = true) {
     const answer = await ask("state");
+    if (own !== turn) return false;
     if (answer.version > 0) {
       state = answer;
-      return;
+      return hasWaited;
     }
     fill(root, h("p", { class: "loading" }, "Reading the sources: ", `${bytes(answer.read_bytes)} of ${bytes(answer.total_bytes)}`,
       h("progress", { value: answer.read_bytes, max: Math.max(1, answer.total_bytes) })));
@@ -127,8 +132,10 @@ async function changed() {
     wantsRefresh = false;
     const own = turn;
     try {
-      await learn();
-      if (own === turn && state !== null) {
+      const isGone = await learn(own);
+      if (isGone) {
+        await show();
+      } else if (own === turn && state !== null) {
         drawHeader();
         await shown.refresh?.({ state, params: here().params, signal: leaving.signal });
       }
@@ -140,34 +147,66 @@ async function changed() {
   isRefreshing = false;
 }
 
+/** Parts of the header, each with what it was drawn from: what has not changed keeps its focus and its open menu. */
+const [navigation, steps, life] = [0, 1, 2].map(() => ({ element: h("div", { class: "part" }), from: "" }));
+header.append(navigation.element, h("span", { class: "gap" }), steps.element, life.element,
+  h("button", { class: "plain", title: "dark or light (key: t)", onclick: turnTheme, "aria-label": "dark or light" }, "◐"),
+  h("button", { class: "plain", title: "keys (key: ?)", onclick: help, "aria-label": "keys" }, "?"));
+
 function drawHeader() {
   if (state === null) return;
   const { page, params } = here();
-  const step = params.get("step") ?? "all";
-  const isOfStep = PAGES[page]?.isOfStep === true;
-  const items = Object.entries(PAGES).filter(([, { key }]) => key !== undefined).map(([name, { title, key }]) =>
-    h("a", { href: link(name, { step: params.get("step") }), class: name === page ? "here" : null, "aria-current": name === page && "page", title: `key: ${key}` }, title));
-  const steps = state.steps.length > 0 && h("label", { class: "step" }, h("span", { class: "wide" }, "step "),
-    h("select", { id: "step", "aria-label": "step", disabled: !isOfStep, title: isOfStep ? null : "this page is not for a step that is chosen here", onchange: (/** @type {Event} */ event) => change({ step: /** @type {HTMLSelectElement} */ (event.target).value === "all" ? null : /** @type {HTMLSelectElement} */ (event.target).value }) },
-      h("option", { value: "all", selected: step === "all" }, "all"),
-      h("option", { value: "latest", selected: step === "latest" }, `latest (${plain(state.latest_step)})`),
-      [...state.steps].reverse().map((one) => h("option", { value: one, selected: String(one) === step }, String(one)))));
+  const step = params.get("step");
+  drawPart(navigation, [page, step], () => [
+    h("a", { class: "brand", href: link("overview"), "aria-label": "stagetrace" }, h("span", { class: "logo", "aria-hidden": "true" }), h("span", { class: "wide" }, "stagetrace")),
+    h("nav", { "aria-label": "pages" }, Object.entries(PAGES).filter(([, { key }]) => key !== undefined).map(([name, { title, key }]) =>
+      h("a", { href: link(name, { step }), class: name === page ? "here" : null, "aria-current": name === page && "page", title: `key: ${key}` }, title))),
+  ]);
+  const menu = document.getElementById("step");
+  // A menu that is open is left alone while what it has chosen holds.
+  const isOpen = menu instanceof HTMLSelectElement && menu === document.activeElement && menu.value === (step ?? "all");
+  if (!isOpen) drawPart(steps, [page, step, state.steps], stepMenu);
   const damage = state.sources.filter((source) => source.error !== null || source.damaged_lines > 0).length;
   const recordings = state.sources.filter((source) => source.kind === "recording");
   const hasEnded = recordings.length > 0 && recordings.every((source) => source.alive === false);
-  const life = isStatic ? ["saved", "a saved page"] : !isConnected ? ["off", "not connected"] : hasEnded ? ["saved", "ended"] : recordings.length > 0 ? ["on", "live"] : ["on", "following"];
-  fill(header,
-    h("a", { class: "brand", href: link("overview"), "aria-label": "stagetrace" }, h("span", { class: "logo", "aria-hidden": "true" }), h("span", { class: "wide" }, "stagetrace")),
-    h("nav", { "aria-label": "pages" }, items),
-    h("span", { class: "gap" }),
-    steps,
-    h("span", { class: "run", title: [...state.run_ids, ...state.services].join("\n") },
-      plain(state.run_ids.length > 1 ? `${state.run_ids.length} runs` : state.run_ids[0] ?? state.services[0]),
-      ` · ${counted(state.samples, "sample")} · ${count(state.spans)} spans`),
+  const [kind, said] = isStatic ? ["saved", "a saved page"] : !isConnected ? ["off", "not connected"] : hasEnded ? ["saved", "ended"] : recordings.length > 0 ? ["on", "live"] : ["on", "following"];
+  const { run_ids: runs, services, samples, spans } = state;
+  drawPart(life, [runs, services, samples, spans, damage, said], () => [
+    h("span", { class: "run", title: [...runs, ...services].slice(0, 40).join("\n") },
+      plain(runs.length > 1 ? `${runs.length} runs` : runs[0] ?? services[0]), ` · ${counted(samples, "sample")} · ${count(spans)} spans`),
     damage > 0 && h("a", { class: "damage", href: link("processes"), title: "sources with lines that could not be read" }, count(damage), h("span", { class: "wide" }, damage === 1 ? " source" : " sources"), " damaged"),
-    h("span", { class: `life ${life[0]}`, title: "server-sent events" }, life[1]),
-    h("button", { class: "plain", title: "dark or light (key: t)", onclick: turnTheme, "aria-label": "dark or light" }, "◐"),
-    h("button", { class: "plain", title: "keys (key: ?)", onclick: help, "aria-label": "keys" }, "?"));
+    h("span", { class: `life ${kind}`, title: "server-sent events" }, said),
+  ]);
+}
+
+/** @param {{ element: HTMLElement, from: string }} part @param {unknown} from @param {() => import("./dom.js").Child[]} draw */
+function drawPart(part, from, draw) {
+  const text = JSON.stringify(from);
+  if (part.from === text) return;
+  part.from = text;
+  fill(part.element, draw());
+}
+
+/** Most steps in the menu, the last ones; the page of steps and addresses know more. */
+const MENU_STEPS = 500;
+
+function stepMenu() {
+  if (state === null || state.steps.length === 0) return [];
+  const { page, params } = here();
+  const step = params.get("step") ?? "all";
+  const isOfStep = PAGES[page]?.isOfStep === true;
+  const { steps } = state;
+  const isBeyond = steps.length > MENU_STEPS && steps.slice(0, -MENU_STEPS).some((one) => String(one) === step);
+  const choose = (/** @type {Event} */ event) => {
+    const { value } = /** @type {HTMLSelectElement} */ (event.target);
+    change({ step: value === "all" ? null : value });
+  };
+  return [h("label", { class: "step" }, h("span", { class: "wide" }, "step "),
+    h("select", { id: "step", "aria-label": "step", disabled: !isOfStep, title: isOfStep ? null : "this page is not for a step that is chosen here", onchange: choose },
+      h("option", { value: "all", selected: step === "all" }, "all"),
+      h("option", { value: "latest", selected: step === "latest" }, `latest (${plain(state.latest_step)})`),
+      steps.slice(-MENU_STEPS).reverse().map((one) => h("option", { value: one, selected: String(one) === step }, String(one))),
+      isBeyond && h("option", { value: step, selected: true }, step)))];
 }
 
 function turnTheme() {

@@ -4,7 +4,8 @@
 
 /** @returns {Place} */
 export function here() {
-  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
+  const [path, ...rest] = location.hash.replace(/^#\/?/, "").split("?");
+  const query = rest.join("?");
   return { page: path === "" ? "overview" : path, params: new URLSearchParams(query) };
 }
 

@@ -37,7 +37,8 @@ export function savedSamples(list, params) {
   const unknown = tests.find(({ test }) => test === null);
   if (unknown !== undefined) return { refused: `A saved page cannot search ${unknown.term}: it knows ${[...Object.keys(SAVED_FIELDS), ...Object.keys(SAVED_AMOUNTS), "is"].join(", ")}, and words. The server of stagetrace-viewer searches all.` };
   const rows = all.filter((/** @type {any} */ row) => tests.every(({ isNot, test }) => test?.(row) !== isNot));
-  const field = SAVED_COLUMNS[params.sort ?? "start"] ?? "start_unix_nano";
+  const sort = String(params.sort ?? "start");
+  const field = Object.hasOwn(SAVED_COLUMNS, sort) ? SAVED_COLUMNS[sort] : "start_unix_nano";
   const sign = params.desc ? -1 : 1;
   rows.sort((/** @type {any} */ one, /** @type {any} */ other) => {
     const [a, b] = [one[field], other[field]];
@@ -58,9 +59,9 @@ function savedTerm(term) {
   const [, prefix, rest] = /^([a-z_-]+):(.*)$/.exec(term) ?? [];
   const text = (rest ?? term).replaceAll('"', "");
   if (prefix === undefined) return (row) => savedTexts(row).some((one) => one.includes(text));
-  if (prefix === "is") return SAVED_STATES[text] ?? null;
+  if (prefix === "is") return Object.hasOwn(SAVED_STATES, text) ? SAVED_STATES[text] : null;
   const comparison = /^([<>]=?|=)?(-?\d+(?:\.\d+)?)(ns|us|µs|ms|s|m|min|h|d)?$/.exec(text);
-  const amount = SAVED_AMOUNTS[prefix];
+  const amount = Object.hasOwn(SAVED_AMOUNTS, prefix) ? SAVED_AMOUNTS[prefix] : undefined;
   if (amount !== undefined) {
     if (comparison === null) return null;
     const wanted = Number(comparison[2]) * (SAVED_UNITS[comparison[3] ?? ""] ?? 1);
@@ -72,7 +73,7 @@ function savedTerm(term) {
         : sign[0] === "<" ? Number(value) < wanted || (sign === "<=" && Number(value) === wanted) : Number(value) === wanted;
     };
   }
-  const field = SAVED_FIELDS[prefix];
+  const field = Object.hasOwn(SAVED_FIELDS, prefix) ? SAVED_FIELDS[prefix] : undefined;
   if (field === undefined) return null;
   const isWhole = text.startsWith("=");
   return (row) => row[field] !== null && (isWhole ? String(row[field]).toLowerCase() === text.slice(1) : String(row[field]).toLowerCase().includes(text));

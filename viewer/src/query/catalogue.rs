@@ -105,7 +105,7 @@ impl Catalogue {
             if let Some(totals) = totals.get(&entry.stage) {
                 entry.self_ns = Some(number(totals.self_ns));
                 entry.spread = Spread::of(&totals.durations.to_vec());
-                entry.row = Some(StageRow::new(store, entry.stage.clone(), totals));
+                entry.row = Some(StageRow::new(store, entry.stage.clone(), totals).shortened());
             }
             if let Some(seen) = seen.get(&entry.stage) {
                 (entry.open, entry.misplaced) = (seen.open, seen.misplaced);

@@ -129,6 +129,8 @@ pub enum Verdict {
     OnlyInB,
 }
 
+/// Most kinds of errors that a page lists of a stage.
+const LISTED: usize = 100;
 /// Spans of a stage that each run must have.
 const LEAST: usize = 8;
 /// What the probability of the ranks must not exceed.
@@ -194,6 +196,13 @@ impl Comparison {
             stages: stages.collect(),
             a: a.run.clone(),
             b: b.run.clone(),
+        }
+    }
+
+    /// Keeps of each stage the most frequent errors, as many as a page lists.
+    pub(super) fn shorten(&mut self) {
+        for stage in &mut self.stages {
+            stage.errors.truncate(LISTED);
         }
     }
 }

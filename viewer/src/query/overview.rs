@@ -2,11 +2,13 @@
 
 use std::cmp::Reverse;
 
+use hashbrown::{HashMap, HashSet};
 use serde::Serialize;
 
-use super::json::number;
-use super::rows::Summary;
+use super::json::{keep_exact, number};
+use super::rows::{SelfTime, Summary};
 use super::samples::Row;
+use super::stages::StageRow;
 use super::summary::{SummaryOptions, UnknownStep, choose};
 use crate::rules::{SampleRow, Samples, Status, Totals};
 use crate::source::SourceReport;
@@ -14,6 +16,9 @@ use crate::store::Store;
 
 /// Most rows of each list; the page of samples has all.
 const ROWS: usize = 50;
+/// Most stages by the time of their own, and most of those with the most frequent errors.
+const STAGES: usize = 50;
+const ERRORS: usize = 30;
 /// Most of the slowest samples.
 const SLOWEST: usize = 12;
 /// Bars of the chart over time.
@@ -27,6 +32,10 @@ pub(crate) struct Overview {
     open_samples: usize,
     stuck: usize,
     lost: usize,
+    occupied_stages: usize,
+    ended_stages: usize,
+    /// Nanoseconds of all stages.
+    self_ns: String,
     distributions: Vec<Distribution>,
     timeline: Option<Timeline>,
     slowest: Vec<Row>,
@@ -79,6 +88,12 @@ impl Overview {
         summary.stuck.truncate(ROWS);
         summary.lost.truncate(ROWS);
         let [open_samples, stuck, lost] = counts;
+        let [occupied_stages, ended_stages] = [summary.occupancy.len(), summary.stages.len()];
+        let self_ns = shorten(&mut summary);
+        keep_ids_exact(&mut summary);
+        let mut distributions = distributions(store, &samples.totals(store, step));
+        let kept: HashSet<_> = summary.stages.iter().map(|row| row.stage.clone()).collect();
+        distributions.retain(|one| kept.contains(&one.stage));
         let chosen = || -> Box<dyn Iterator<Item = SampleRow<'_>> + '_> {
             match step {
                 None => Box::new(samples.rows()),
@@ -86,15 +101,64 @@ impl Overview {
             }
         };
         Ok(Self {
-            distributions: distributions(store, &samples.totals(store, step)),
+            distributions,
             timeline: timeline(chosen()),
             slowest: slowest(store, samples, options.now, chosen()),
             summary,
             open_samples,
             stuck,
             lost,
+            occupied_stages,
+            ended_stages,
+            self_ns,
         })
     }
+}
+
+fn keep_ids_exact(summary: &mut Summary) {
+    let samples = summary.open_samples.iter_mut();
+    let open = samples.flat_map(|row| [&mut row.rollout_id, &mut row.group_id, &mut row.step]);
+    let stuck = summary.stuck.iter_mut();
+    let stuck = stuck.flat_map(|row| [&mut row.rollout_id, &mut row.group_id, &mut row.step]);
+    let lost = summary.lost.iter_mut();
+    let lost = lost.flat_map(|row| [&mut row.rollout_id, &mut row.group_id, &mut row.step]);
+    let oldest = summary.occupancy.iter_mut().map(|row| &mut row.oldest_rollout_id);
+    let steps = [&mut summary.step, &mut summary.latest_step];
+    let steps = summary.available_steps.iter_mut().chain(steps);
+    open.chain(stuck).chain(lost).chain(oldest).chain(steps).for_each(keep_exact);
+}
+
+/// Leaves what the page shows of stages: those in which the most samples are, those that took the most
+/// time, and those where the most frequent errors arose. Says how many nanoseconds all took.
+fn shorten(summary: &mut Summary) -> String {
+    if summary.occupancy.len() > STAGES {
+        summary.occupancy.sort_by_key(|row| Reverse(row.samples));
+        summary.occupancy.truncate(STAGES);
+    }
+    let nanoseconds = |row: &SelfTime| row.self_ns.parse::<u128>().unwrap_or(0);
+    let all: u128 = summary.self_times.iter().map(nanoseconds).sum();
+    let own: HashMap<_, _> =
+        summary.self_times.iter().map(|row| (row.stage.as_str(), nanoseconds(row))).collect();
+    let stages = std::mem::take(&mut summary.stages).into_iter();
+    let mut stages: Vec<_> = stages.map(StageRow::shortened).collect();
+    stages.sort_by_key(|row| Reverse(own.get(row.stage.as_str()).copied()));
+    let counts = stages.iter().flat_map(|row| row.errors.iter().map(|error| error.samples));
+    let mut counts: Vec<_> = counts.collect();
+    counts.sort_unstable_by(|one, other| other.cmp(one));
+    let least = counts.get(ERRORS - 1).copied().unwrap_or(0);
+    let mut room = ERRORS.saturating_sub(counts.iter().filter(|count| **count > least).count());
+    for row in &mut stages {
+        row.errors.retain(|error| {
+            let is_last = error.samples == least && room > 0;
+            room -= usize::from(is_last);
+            error.samples > least || is_last
+        });
+    }
+    let mut place = 0..;
+    stages.retain(|row| place.next() < Some(STAGES) || !row.errors.is_empty());
+    stages.sort_by(|one, other| one.stage.cmp(&other.stage));
+    summary.stages = stages;
+    all.to_string()
 }
 
 fn distributions(store: &Store, totals: &Totals) -> Vec<Distribution> {

@@ -149,7 +149,8 @@ impl Compared {
         let (comparison, spreads) = match (a, b) {
             (Some(a), Some(b)) => {
                 let (a, b) = (a.measures(store, samples)?, b.measures(store, samples)?);
-                let comparison = Comparison::new(&a, &b);
+                let mut comparison = Comparison::new(&a, &b);
+                comparison.shorten();
                 let names = comparison.stages.iter().map(|stage| stage.stage.as_str());
                 let spreads =
                     names.map(|name| [&a, &b].map(|side| Spread::of(side.durations(name))));

@@ -150,7 +150,7 @@ impl OneStage {
         let own = name.and_then(|name| totals.stages.get(&name)).filter(|own| !own.is_empty());
         Ok(Self {
             stage: stage.to_owned(),
-            row: own.map(|own| StageRow::new(store, stage.to_owned(), own)),
+            row: own.map(|own| StageRow::new(store, stage.to_owned(), own).shortened()),
             self_ns: own.map(|own| number(own.self_ns)),
             spread: own.and_then(|own| Spread::of(&own.durations.to_vec())),
             steps: of_steps.collect(),

@@ -47,7 +47,22 @@ pub struct ErrorGroup {
     pub samples: usize,
 }
 
+/// Most kinds of errors, and most names, that a page lists of a stage.
+const LISTED: usize = 100;
+
 impl StageRow {
+    /// Keeps the most frequent errors and names, as many as a page lists.
+    pub(super) fn shortened(mut self) -> Self {
+        self.errors.truncate(LISTED);
+        if self.raw_spans.len() > LISTED {
+            let mut names: Vec<_> = std::mem::take(&mut self.raw_spans).into_iter().collect();
+            names.sort_by_key(|(_, spans)| std::cmp::Reverse(*spans));
+            names.truncate(LISTED);
+            self.raw_spans = names.into_iter().collect();
+        }
+        self
+    }
+
     pub(super) fn new(store: &Store, stage: String, totals: &StageTotals) -> Self {
         let durations = &totals.durations;
         let percentile = |hundredths| number(durations.percentile(hundredths));

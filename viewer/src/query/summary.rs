@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hashbrown::{HashMap, HashSet};
 use serde_json::Value as Json;
 
-use super::json::{ident, number};
+use super::json::{number, recorded};
 use super::rows::{
     CurrentSpan, LastFinished, Latency, Losses, LostSample, OccupancyRow, OpenSample, Reward,
     SelfTime, StuckSpan, Summary,
@@ -93,9 +93,9 @@ impl Question<'_> {
         Summary {
             schema: 1,
             now_unix_nano: number(options.now),
-            step: self.step.map_or_else(|| "all".into(), |step| ident(store, Some(step))),
-            available_steps: available.iter().map(|step| ident(store, Some(*step))).collect(),
-            latest_step: ident(store, available.last().copied()),
+            step: self.step.map_or_else(|| "all".into(), |step| recorded(store, Some(step))),
+            available_steps: available.iter().map(|step| recorded(store, Some(*step))).collect(),
+            latest_step: recorded(store, available.last().copied()),
             run_ids: resource_texts(store, &["stagetrace.run.id", "run.id"]),
             services: resource_texts(store, &["service.name"]),
             live_source: sources.has_live(),
@@ -163,8 +163,8 @@ impl Question<'_> {
         });
         OpenSample {
             rollout_id: self.id(sample),
-            group_id: ident(store, sample.group),
-            step: ident(store, sample.step),
+            group_id: recorded(store, sample.group),
+            step: recorded(store, sample.step),
             trace_id: store.trace_id(sample.trace).to_string(),
             age_ns: sample.start.map(|start| number(self.age(start))),
             current,
@@ -175,8 +175,8 @@ impl Question<'_> {
     /// The id of a rollout, or of a request.
     fn id(&self, sample: &Sample) -> Json {
         match sample.rollout {
-            Some(rollout) => ident(self.store, Some(rollout)),
-            None => ident(self.store, sample.request.map(Ident::Text)),
+            Some(rollout) => recorded(self.store, Some(rollout)),
+            None => recorded(self.store, sample.request.map(Ident::Text)),
         }
     }
 
@@ -227,8 +227,8 @@ impl Question<'_> {
         });
         let rows = stuck.into_iter().map(|(_, sample, current, threshold)| StuckSpan {
             rollout_id: self.id(sample),
-            group_id: ident(store, sample.group),
-            step: ident(store, sample.step),
+            group_id: recorded(store, sample.group),
+            step: recorded(store, sample.step),
             trace_id: store.trace_id(sample.trace).to_string(),
             stage: store.text(current.stage),
             span_id: store.record(current.span).id.to_string(),
@@ -243,8 +243,8 @@ impl Question<'_> {
         let lost = self.samples.lost(self.step).map(|row| row.sample(store));
         let rows = lost.map(|sample| LostSample {
             rollout_id: self.id(&sample),
-            group_id: ident(store, sample.group),
-            step: ident(store, sample.step),
+            group_id: recorded(store, sample.group),
+            step: recorded(store, sample.step),
             trace_id: store.trace_id(sample.trace).to_string(),
             stage: sample.current.map(|current| store.text(current.stage)),
         });

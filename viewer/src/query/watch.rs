@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use hashbrown::{HashMap, HashSet};
 use serde_json::Value as Json;
 
-use super::json::ident;
+use super::json::recorded;
 use super::rows::{StuckSpan, Summary};
 use crate::rules::{Sample, Samples, Status};
 use crate::store::{Ident, Store, TraceNumber};
@@ -113,9 +113,9 @@ fn ended(store: &Store, sample: &Sample) -> Happening {
     let lost_in = sample.current.map(|current| current.stage);
     Happening {
         what: sample.status.text(store),
-        rollout_id: ident(store, sample.rollout.or(sample.request.map(Ident::Text))),
-        group_id: ident(store, sample.group),
-        step: ident(store, sample.step),
+        rollout_id: recorded(store, sample.rollout.or(sample.request.map(Ident::Text))),
+        group_id: recorded(store, sample.group),
+        step: recorded(store, sample.step),
         trace_id: store.trace_id(sample.trace).to_string(),
         lasted_ns: sample.duration,
         stage: failed_in.or(lost_in).map(|stage| store.text(stage)),

@@ -1,6 +1,6 @@
 //! One file of lines, messages, or of one document, as it grows, is cut short, or is written anew.
 
-use std::fs::{File, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -54,11 +54,12 @@ const PEEK: usize = 1 << 16;
 
 impl Follower {
     pub(super) fn open(path: &Path) -> io::Result<(FileId, Self)> {
-        let file = File::open(path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
+        // A pipe without a writer would not even be opened before one comes.
+        if !fs::metadata(path)?.is_file() {
             return Err(io::Error::other("it is no regular file"));
         }
+        let file = File::open(path)?;
+        let metadata = file.metadata()?;
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         let follower = Self {
             path: path.to_owned(),

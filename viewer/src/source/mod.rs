@@ -1,5 +1,6 @@
 //! Where spans come from: files and recordings, as they grow, and what is sent.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -50,6 +51,8 @@ pub struct Sources {
     followers: Vec<Follower>,
     /// Places in `followers`.
     known: HashMap<FileId, usize>,
+    /// Files beside the others that could not be opened at the last look.
+    unopened: BTreeMap<PathBuf, FileReport>,
     recordings: Vec<Recorded>,
     known_recordings: HashSet<PathBuf>,
     received: Vec<Received>,
@@ -102,9 +105,12 @@ impl Sources {
                 return Err(OpenError::Empty { path: path.to_owned() });
             }
             for file in &found.texts {
-                sources
-                    .add_text(file)
-                    .map_err(|error| OpenError::Io { path: file.clone(), error })?;
+                match sources.add_text(file) {
+                    Err(error) if file == path => {
+                        return Err(OpenError::Io { path: file.clone(), error });
+                    }
+                    added => sources.note(file, added),
+                }
             }
             sources.add_recordings(found.recordings);
             sources.roots.push(path.to_owned());
@@ -209,8 +215,9 @@ impl Sources {
 
     /// What each source says of itself, as it was read last.
     pub fn report(&self) -> SourceReport {
+        let opened = self.followers.iter().map(Follower::report);
         SourceReport {
-            files: self.followers.iter().map(|file| file.report().clone()).collect(),
+            files: opened.chain(self.unopened.values()).cloned().collect(),
             recordings: self.recordings.iter().map(|one| one.report().clone()).collect(),
             inboxes: self.received.iter().map(Received::report).collect(),
         }
@@ -225,11 +232,13 @@ impl Sources {
     }
 
     fn look_for_files(&mut self) {
+        self.unopened.clear();
         for root in std::mem::take(&mut self.roots) {
             // What is gone may come back; what is open is read on.
             if let Ok(found) = files::find(&root) {
                 for file in found.texts {
-                    let _ = self.add_text(&file);
+                    let added = self.add_text(&file);
+                    self.note(&file, added);
                 }
                 self.add_recordings(found.recordings);
             }
@@ -249,6 +258,17 @@ impl Sources {
         self.known.insert(id, self.followers.len());
         self.followers.push(follower);
         Ok(())
+    }
+
+    /// Keeps why a file could not be opened; one that is gone meanwhile has nothing to say.
+    fn note(&mut self, path: &Path, added: std::io::Result<()>) {
+        if let Err(error) = added
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+            let report = FileReport { name, error: Some(error.to_string()), ..Default::default() };
+            self.unopened.insert(path.to_owned(), report);
+        }
     }
 
     fn add_recordings(&mut self, paths: Vec<PathBuf>) {

@@ -137,8 +137,9 @@ function overlay(row, range) {
 /** @param {any} comparison */
 function comparedStatuses({ a, b }) {
   const names = [...new Set([...Object.keys(a.statuses), ...Object.keys(b.statuses)])].sort();
-  const share = (/** @type {any} */ run, /** @type {string} */ status) => (run.statuses[status] ?? 0) / Math.max(1, run.samples);
-  const cell = (/** @type {any} */ run) => (/** @type {string} */ status) => `${count(run.statuses[status] ?? 0)} (${percent(share(run, status))})`;
+  const all = (/** @type {any} */ run, /** @type {string} */ status) => (Object.hasOwn(run.statuses, status) ? run.statuses[status] : 0);
+  const share = (/** @type {any} */ run, /** @type {string} */ status) => all(run, status) / Math.max(1, run.samples);
+  const cell = (/** @type {any} */ run) => (/** @type {string} */ status) => `${count(all(run, status))} (${percent(share(run, status))})`;
   return h("section", null, h("h2", null, "Statuses"), table([
     { title: "status", cell: (status) => h("span", { class: statusClass(status) }, status) },
     { title: "A", number: true, cell: cell(a) }, { title: "B", number: true, cell: cell(b) },

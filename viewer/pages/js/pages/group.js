@@ -7,7 +7,7 @@ import { fill, h } from "../dom.js";
 import { count, counted, dateTime, decimal, duration, plain } from "../format.js";
 import { laneAxis, sampleLane } from "../lanes.js";
 import { link } from "../router.js";
-import { stageName } from "./overview.js";
+import { MANY_STATUSES, quoted, stageName } from "./overview.js";
 import { sampleLink } from "./samples.js";
 
 /** @typedef {import("../main.js").Context} Context */
@@ -65,7 +65,7 @@ export function totalCards(totals, where = {}) {
   return h("div", { class: "cards" },
     card("samples", count(totals.samples), "", ""),
     where.groups !== undefined && where.groups > 0 && card("groups", count(where.groups)),
-    statuses.map(([status, value]) => card(status, count(value), statusClass(status), `status:${status}`)),
+    statuses.slice(0, MANY_STATUSES).map(([status, value]) => card(status, count(value), statusClass(status), `status:${quoted(status)}`)),
     totals.stuck > 0 && card("stuck", count(totals.stuck), "alarm", "is:stuck"),
     totals.errors > 0 && card("with an error", count(totals.errors), "", "is:error"),
     totals.wall_ns !== null && card(totals.open > 0 ? "so far" : "in all", duration(totals.wall_ns), "", null, "from the first begin to the last end"),

@@ -25,6 +25,9 @@ export async function overview(root, context) {
   return { refresh: draw };
 }
 
+/** Most statuses with a card. */
+export const MANY_STATUSES = 20;
+
 /** @param {string} title @param {...import("../dom.js").Child} children */
 function section(title, ...children) {
   return h("section", null, h("h2", null, title), children);
@@ -38,7 +41,7 @@ function cards({ summary, open_samples, stuck }, step) {
   const { reward } = summary;
   return h("div", { class: "cards" },
     card("samples", count(summary.samples), link("samples", { step })),
-    statuses.map(([status, value]) => card(status, count(value), link("samples", { step, q: `status:${status}` }), statusClass(status))),
+    statuses.slice(0, MANY_STATUSES).map(([status, value]) => card(status, count(value), link("samples", { step, q: `status:${quoted(status)}` }), statusClass(status))),
     card("stuck", count(stuck), stuck > 0 ? link("samples", { step, q: "is:stuck" }) : null, stuck > 0 ? "alarm" : ""),
     open_samples > 0 && card("open", count(open_samples), link("samples", { step, q: "is:open" })),
     summary.groups > 0 && card("groups", count(summary.groups), null),
@@ -72,7 +75,7 @@ function alarms({ summary, stuck, lost }, step) {
 }
 
 /** @param {any} answer @param {string | null} step */
-function occupancy({ summary, open_samples }, step) {
+function occupancy({ summary, open_samples, occupied_stages }, step) {
   const most = Math.max(1, ...summary.occupancy.map((/** @type {any} */ row) => row.samples));
   const rows = [...summary.occupancy].sort((one, other) => other.samples - one.samples);
   const unknown = open_samples > 0 && !summary.live_source;
@@ -83,7 +86,8 @@ function occupancy({ summary, open_samples }, step) {
       { title: "groups", number: true, cell: (row) => count(row.groups) },
       { title: "oldest", number: true, cell: (row) => duration(row.oldest_age_ns) },
       { title: "which", cell: (row) => h("a", { href: link("samples", { step, q: `rollout:${quoted(plain(row.oldest_rollout_id))} is:open` }) }, plain(row.oldest_rollout_id)) },
-    ], rows, { empty: unknown ? "Samples are open, but no source says what they are in: a recording or live.jsonl would." : "Nothing is open." }));
+    ], rows, { empty: unknown ? "Samples are open, but no source says what they are in: a recording or live.jsonl would." : "Nothing is open." }),
+    occupied_stages > rows.length && h("p", { class: "none" }, `${count(occupied_stages - rows.length)} more stages with fewer samples`));
 }
 
 /** @param {any} answer */
@@ -93,19 +97,19 @@ function overTime({ timeline }) {
 }
 
 /** @param {any} answer @param {string | null} step */
-function stages({ summary, distributions }, step) {
+function stages({ summary, distributions, ended_stages, self_ns }, step) {
   const own = new Map(summary.self_times.map((/** @type {any} */ row) => [row.stage, Number(row.self_ns)]));
   const spreads = new Map(distributions.map((/** @type {any} */ one) => [one.stage, one]));
   const range = {
     from: Math.min(...distributions.map((/** @type {any} */ one) => one.from_ns)),
     to: Math.max(...distributions.map((/** @type {any} */ one) => one.from_ns * 2 ** (one.bars.length / 2))),
   };
-  const all = [...own.values()].reduce((sum, value) => sum + value, 0);
+  const all = Number(self_ns);
   const time = (/** @type {string} */ title, /** @type {string} */ key) => ({ title, number: true, cell: (/** @type {any} */ row) => duration(row[key]) });
   const rows = [...summary.stages].sort((one, other) => (own.get(other.stage) ?? 0) - (own.get(one.stage) ?? 0));
   return section("Stages",
     table([
-      { title: "stage", cell: (row) => h("a", { href: link("samples", { step, q: `stage:${quoted(row.stage)}` }), title: Object.entries(row.raw_spans).map(([name, spans]) => `${name}: ${spans}`).join("\n") }, stageName(row.stage)) },
+      { title: "stage", cell: (row) => h("a", { href: link("samples", { step, q: `stage:${quoted(row.stage)}` }), title: Object.entries(row.raw_spans).slice(0, 20).map(([name, spans]) => `${name}: ${spans}`).join("\n") }, stageName(row.stage)) },
       { title: "spans", number: true, cell: (row) => count(row.span_count) },
       { title: "self", hint: "time in which none of its children ran, as a share of all", number: true, cell: (row) => {
         const share = all > 0 ? (own.get(row.stage) ?? 0) / all : 0;
@@ -114,7 +118,8 @@ function stages({ summary, distributions }, step) {
       { title: "spread", hint: "durations on one logarithmic scale", cell: (row) => spreads.has(row.stage) && spreadChart(spreads.get(row.stage), range, stageColor(row.stage)) },
       time("p50", "p50_ns"), time("p90", "p90_ns"), time("p99", "p99_ns"), time("max", "max_ns"), time("total", "sum_ns"),
       { title: "errors", number: true, cell: (row) => row.error_samples > 0 ? h("a", { class: "bad", href: link("samples", { step, q: `error-stage:${quoted(row.stage)}` }) }, count(row.error_samples)) : "0" },
-    ], rows, { empty: "No span has ended." }));
+    ], rows, { empty: "No span has ended." }),
+    ended_stages > rows.length && h("p", null, h("a", { href: link("stages", { step }) }, `all ${count(ended_stages)}`)));
 }
 
 /** @param {any} answer @param {string | null} step */
@@ -180,7 +185,11 @@ export function meter(share, color) {
   return h("span", { class: "meter" }, bar);
 }
 
-/** A term of a search, quoted if it must be; @param {string} text */
-export function quoted(text) {
-  return /^[^\s"]+$/.test(text) ? text : `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
+/** Longest text of a link's search, whose length has a limit. */
+const LONGEST_TERM = 200;
+
+/** A term of a search, quoted if it must be. Of a long text the beginning is looked for; @param {string} whole */
+export function quoted(whole) {
+  const text = whole.length > LONGEST_TERM ? whole.slice(0, LONGEST_TERM).replace(/[\ud800-\udbff]$/, "") : whole;
+  return /^[^\s"<>=][^\s"]*$/.test(text) ? text : `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
 }

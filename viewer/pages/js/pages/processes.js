@@ -3,7 +3,7 @@
 import { ask, isStatic } from "../api.js";
 import { stageColor } from "../color.js";
 import { fill, h, svg, tip } from "../dom.js";
-import { bytes, clock, count, counted, dateTime, duration, percent, short } from "../format.js";
+import { bytes, clock, count, dateTime, duration, percent, short } from "../format.js";
 import { laneChart } from "../swimlanes.js";
 import { change, go, link } from "../router.js";
 import { table } from "../table.js";
@@ -143,8 +143,8 @@ function processTable({ count: all, processes: rows, window: range, now_unix_nan
     { title: "open", number: true, cell: (row) => count(row.open) }, { title: "oldest open", cell: oldest },
     { title: "lost", hint: "open when it died, and without room in its recorder", number: true, cell: (row) => row.lost + row.lost_spans > 0 ? h("span", { class: "bad" }, count(row.lost + row.lost_spans)) : "0" },
     { title: "first", number: true, cell: (row) => since(row.first_unix_nano) }, { title: "last", number: true, cell: (row) => since(row.last_unix_nano) },
-  ], rows.slice(0, 500), { class: "processes", empty: "No span says who recorded it." }),
-  all > 500 && h("p", { class: "none" }, `${count(all - 500)} more with fewer spans`)];
+  ], rows.slice(0, 300), { class: "processes", empty: "No span says who recorded it." }),
+  all > 300 && h("p", { class: "none" }, `${count(all - 300)} more with fewer spans`)];
 }
 
 /** @param {any} row @param {any} range */
@@ -174,9 +174,8 @@ function sourceTable({ sources }) {
     { title: "damaged", number: true, cell: (row) => row.damaged_lines > 0 ? h("span", { class: "bad" }, count(row.damaged_lines)) : "0" },
     { title: "open spans", number: true, cell: (row) => row.kind === "recording" ? count(row.open_spans) : "–" },
     { title: "lost spans", number: true, cell: (row) => row.lost_spans > 0 ? h("span", { class: "bad" }, count(row.lost_spans)) : "0" },
-  ], sources.slice(0, 500)),
-  sources.length > 500 && h("p", { class: "none" }, `${counted(sources.length - 500, "more source")}`),
-  damaged.length > 0 && [h("h2", { class: "lower" }, "What is wrong with them"), h("ul", { class: "damages" }, damaged.map((source) => h("li", null, h("span", { class: "mono" }, source.name),
+  ], sources),
+  damaged.length > 0 && [h("h2", { class: "lower" }, "What is wrong with them"), h("ul", { class: "damages" }, damaged.slice(0, 100).map((source) => h("li", null, h("span", { class: "mono" }, source.name),
     source.error !== null && h("div", { class: "bad" }, source.error),
     source.damage.map(([line, what]) => h("div", null, `line ${count(line)}: `, h("span", { class: "message" }, what))),
     source.damaged_lines > source.damage.length && h("div", { class: "none" }, source.damaged_lines - source.damage.length === 1 ? "its last line is torn: its writer was killed, or is writing it now" : `${count(source.damaged_lines - source.damage.length)} more, a torn last line included`))))]];

@@ -39,7 +39,7 @@ function spanTest(trace, term) {
   const bits = { open: MARK.open, lost: MARK.lost, failed: MARK.failed, error: MARK.failed, waiting: MARK.waits, gpu: MARK.gpu };
   if (term.startsWith("is:")) {
     const what = term.slice(3);
-    if (what in bits) return (span) => (trace.marks[span] & bits[what]) !== 0;
+    if (Object.hasOwn(bits, what)) return (span) => (trace.marks[span] & bits[what]) !== 0;
     if (what === "critical") return (span) => trace.pathFirst[span + 1] > trace.pathFirst[span];
     if (what === "skewed") return (span) => trace.skews.has(span);
   }
