@@ -109,7 +109,7 @@ function stageBar(trace, does) {
     h("div", { class: "stack" }, stages.slice(0, MOST_PIECES).map((/** @type {any} */ one) => piece(Number(one.self_ns) / sum, stageColor(trace.texts[one.stage]), text(one), () => does.search(`stage:"${trace.texts[one.stage]}"`))),
       rest > 0 && piece(rest / sum, "var(--soft)", `${stages.length - MOST_PIECES} other stages: ${duration(rest)}`)),
     h("div", { class: "bar-legend" }, stages.slice(0, 8).map((/** @type {any} */ one) => h("button", { class: "jump", title: text(one), onclick: () => does.search(`stage:"${trace.texts[one.stage]}"`) },
-      dot(trace.texts[one.stage]), `${trace.texts[one.stage]} `, h("b", null, duration(one.self_ns)), ` ${percent(Number(one.self_ns) / sum)}`, slow(one) >= 2 && Number(one.self_ns) / sum > 0.02 && h("b", { class: "bad" }, ` ${slow(one).toFixed(slow(one) < 10 ? 1 : 0)}× usual`))),
+      dot(trace.texts[one.stage]), `${trace.texts[one.stage]} `, h("b", null, duration(one.self_ns)), ` ${percent(Number(one.self_ns) / sum)}`, slow(one) >= 2 && Number(one.self_ns) / sum > 0.02 && h("b", { class: "bad" }, ` ${slow(one) > 999 ? "over 1000" : slow(one).toFixed(slow(one) < 10 ? 1 : 0)}× usual`))),
       stages.length > 8 && h("span", { class: "soft" }, `and ${stages.length - 8} more`)));
 }
 
