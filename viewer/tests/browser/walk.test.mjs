@@ -13,7 +13,7 @@ import { looking, picture, recorded, serving, xtuner } from "./support.mjs";
 const RUNS = { live: xtuner("live"), agent: xtuner("agent"), diffusion: recorded("diffusion") };
 const PAGES = ["Overview", "Samples", "Steps", "Stages", "Processes", "Compare"];
 /** Most links of a run that are followed. */
-const LINKS = 8;
+const LINKS = 12;
 
 /** Does what leads to another page, and waits until it is there. */
 async function arrives(page, act) {
