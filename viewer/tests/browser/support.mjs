@@ -42,7 +42,8 @@ after(() => browser?.close());
 
 /** Opens an address in a browser, and lets nothing pass that the console says. */
 export async function looking(url, look, { dark = false, width = 1280, height = 800 } = {}) {
-  const args = process.getuid?.() === 0 ? ["--no-sandbox"] : [];
+  // A container's shared memory is often too small for a browser.
+  const args = ["--disable-dev-shm-usage", ...(process.getuid?.() === 0 ? ["--no-sandbox"] : [])];
   browser ??= await chromium.launch({ executablePath: CHROMIUM, args, timeout: PATIENCE });
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: dark ? "dark" : "light" });
   context.setDefaultTimeout(PATIENCE);
